@@ -1,0 +1,1 @@
+"""Kina: a small statically typed tensor language for losses and decoders."""

@@ -1,0 +1,1 @@
+"""From lowered IR to a shared library: tools, pass pipeline, cache."""

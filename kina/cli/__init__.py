@@ -1,0 +1,1 @@
+"""The command lines `kina` and `kina-opt`."""

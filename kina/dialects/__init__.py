@@ -1,0 +1,1 @@
+"""The kina dialect and its attributes."""

@@ -1,0 +1,77 @@
+"""What every operation of the dialect shares: one result, and a verifier that is its type rule."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import AttrConstraint, IRDLOperation, base, prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
+
+from kina.dialects.types import IRTensor, from_ir, to_ir
+from kina.rules import Attributes, RuleError, infer
+from kina.types import TensorType as KinaType
+
+TENSOR: AttrConstraint[IRTensor] = base(TensorType)
+"""Any tensor: the type rules check the rest, with better words."""
+
+Value = SSAValue | Operation
+
+AXIS_FORMAT = "` ` `{` `axis` `=` $axis `}` attr-dict"
+"""How an axis reads in assembly: `{axis = 2}`."""
+
+
+def axis_attribute(axis: int) -> IntegerAttr[I64]:
+    """An axis as the dialect stores it."""
+    return IntegerAttr(axis, i64)
+
+
+class KinaOp(IRDLOperation, ABC):
+    """An operation of the op table, with one tensor result.
+
+    Its type rule (`kina.rules`) gives the result type and is the verifier as well.
+    """
+
+    result = result_def(TENSOR)
+
+    @property
+    def rule_name(self) -> str:
+        """The operation's name in the op table."""
+        return self.name.removeprefix("kina.")
+
+    def rule_attributes(self) -> Attributes:
+        """The compile-time arguments, as the type rule takes them."""
+        return {}
+
+    @property
+    def kina_type(self) -> KinaType:
+        """The result's Kina type."""
+        return from_ir(self.result.type)
+
+    def kina_operand_types(self) -> list[KinaType]:
+        """The operands' Kina types."""
+        return [from_ir(operand.type) for operand in self.operands]
+
+    def verify_(self) -> None:
+        """Apply the type rule."""
+        try:
+            expected = infer(self.rule_name, self.kina_operand_types(), self.rule_attributes())
+        except RuleError as error:
+            raise VerifyException(error.message) from error
+        if self.kina_type != expected:
+            raise VerifyException(
+                f"{self.rule_name}: result has type {self.kina_type}, expected {expected}"
+            )
+
+
+def inferred(name: str, operands: Sequence[Value], attributes: Attributes) -> IRTensor:
+    """The IR result type that the rule of `name` gives; a `RuleError` where it is broken."""
+    types = [from_ir(SSAValue.get(operand).type) for operand in operands]
+    return to_ir(infer(name, types, attributes))
+
+
+def axis_prop() -> IntegerAttr[I64]:
+    """The field of a compile-time axis."""
+    return prop_def(IntegerAttr[I64])

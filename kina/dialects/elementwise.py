@@ -1,0 +1,155 @@
+"""Elementwise operations, casts and constants."""
+
+from __future__ import annotations
+
+from abc import ABC
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from kina.dialects.base import TENSOR, KinaOp, Value, inferred
+from kina.dialects.types import from_ir, to_ir
+from kina.dtypes import DType
+from kina.rules import Attributes
+from kina.types import Placement
+
+
+class UnaryOp(KinaOp, ABC):
+    """An elementwise operation on one tensor: the result has the operand's type."""
+
+    operand = operand_def(TENSOR)
+    assembly_format = "$operand attr-dict `:` type($operand) `->` type($result)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: Value) -> None:
+        name = self.name.removeprefix("kina.")
+        super().__init__(operands=[operand], result_types=[inferred(name, [operand], {})])
+
+
+class BinaryOp(KinaOp, ABC):
+    """An elementwise operation on two tensors of one type; nothing broadcasts by itself."""
+
+    left = operand_def(TENSOR)
+    right = operand_def(TENSOR)
+    assembly_format = (
+        "$left `,` $right attr-dict `:` type($left) `,` type($right) `->` type($result)"
+    )
+
+    traits = traits_def(Pure())
+
+    def __init__(self, left: Value, right: Value) -> None:
+        name = self.name.removeprefix("kina.")
+        result = inferred(name, [left, right], {})
+        super().__init__(operands=[left, right], result_types=[result])
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """`-x`; integers wrap."""
+
+    name = "kina.neg"
+
+
+@irdl_op_definition
+class ExpOp(UnaryOp):
+    """e to the power of each element (seed 9)."""
+
+    name = "kina.exp"
+
+
+@irdl_op_definition
+class LogOp(UnaryOp):
+    """The natural logarithm (seed 18)."""
+
+    name = "kina.log"
+
+
+@irdl_op_definition
+class SqrtOp(UnaryOp):
+    """The correctly rounded square root."""
+
+    name = "kina.sqrt"
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """`x + y`; integers wrap."""
+
+    name = "kina.add"
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """`x - y`; integers wrap."""
+
+    name = "kina.sub"
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """`x * y`; integers wrap."""
+
+    name = "kina.mul"
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """`x / y`, on floats."""
+
+    name = "kina.div"
+
+
+@irdl_op_definition
+class CastOp(KinaOp):
+    """Conversion to another dtype: floats to integers saturate, NaN becomes 0, integers wrap."""
+
+    name = "kina.cast"
+
+    operand = operand_def(TENSOR)
+    assembly_format = "$operand attr-dict `:` type($operand) `->` type($result)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: Value, dtype: DType) -> None:
+        result = inferred("cast", [operand], {"dtype": dtype})
+        super().__init__(operands=[operand], result_types=[result])
+
+    def rule_attributes(self) -> Attributes:
+        """The target dtype, which the result type carries."""
+        return {"dtype": self.kina_type.dtype}
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A tensor known at compile time, with its whole payload."""
+
+    name = "kina.constant"
+
+    value = prop_def(DenseIntOrFPElementsAttr)
+    result = result_def(TENSOR)
+    assembly_format = "$value attr-dict `->` type($result)"
+
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(
+        self, value: DenseIntOrFPElementsAttr, placement: Placement = Placement.HOST
+    ) -> None:
+        plain = from_ir(value.type)
+        result = to_ir(type(plain)(plain.dtype, plain.dims, placement))
+        super().__init__(properties={"value": value}, result_types=[result])
+
+    def verify_(self) -> None:
+        """The payload has the shape and the dtype of the result."""
+        result, payload = from_ir(self.result.type), from_ir(self.value.type)
+        if (result.dtype, result.dims) != (payload.dtype, payload.dims):
+            raise VerifyException(f"constant: payload has type {payload}, expected {result}")

@@ -1,0 +1,111 @@
+"""Diagnostics and the error classes that users of Kina meet.
+
+A `Diagnostic` says where something is wrong, what was expected, what came and how to fix it.
+There is one renderer (`Diagnostic.render`), so every part of Kina reports in the same form:
+
+    examples/bad.kina:5:31: error: take_along_axis: indices have shape [1, 8], expected [1, 4]
+      5 |   logp.take_along_axis(targets, axis=2)
+        |                        ^~~~~~~
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+TAB_WIDTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of one source line: `line` and `column` count from 1, in characters."""
+
+    file: str
+    line: int
+    column: int
+    width: int
+    line_text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def render(self) -> str:
+        """The source line with a caret under the span."""
+        gutter = f"  {self.line} | "
+        before = self.line_text[: self.column - 1].expandtabs(TAB_WIDTH)
+        shown = self.line_text.expandtabs(TAB_WIDTH)
+        marks = "^" + "~" * (max(1, self.width) - 1)
+        return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {' ' * len(before)}{marks}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A second remark of a diagnostic: another place, or (without a span) a way to fix it."""
+
+    message: str
+    span: Span | None = None
+
+    def render(self) -> str:
+        """`file:line:col: note: …` with its line, or `help: …` when no place belongs to it."""
+        if self.span is None:
+            return f"  help: {self.message}"
+        return f"{self.span}: note: {self.message}\n{self.span.render()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One error: its message, its place if it has one, and notes."""
+
+    message: str
+    span: Span | None = None
+    notes: tuple[Note, ...] = ()
+
+    def render(self) -> str:
+        """The text a person reads, without a newline at its end."""
+        place = f"{self.span}: " if self.span is not None else ""
+        lines = [f"{place}error: {self.message}"]
+        if self.span is not None:
+            lines.append(self.span.render())
+        lines.extend(note.render() for note in self.notes)
+        return "\n".join(lines)
+
+
+class KinaError(Exception):
+    """The root of every error that Kina raises on purpose; holds one or more diagnostics."""
+
+    def __init__(self, *problems: Diagnostic | str) -> None:
+        self.diagnostics = tuple(
+            Diagnostic(problem) if isinstance(problem, str) else problem for problem in problems
+        )
+        super().__init__(*self.diagnostics)
+
+    def __str__(self) -> str:
+        if len(self.diagnostics) == 1 and self.diagnostics[0].span is None:
+            only = self.diagnostics[0]
+            return "\n".join([only.message, *(note.render() for note in only.notes)])
+        return render_all(self.diagnostics)
+
+
+class KinaSyntaxError(KinaError):
+    """A `.kina` text that does not follow the grammar."""
+
+
+class KinaTypeError(KinaError, TypeError):
+    """A program that breaks a type rule, or an argument of the wrong dtype."""
+
+
+class KinaValueError(KinaError, ValueError):
+    """An argument of the right type with a wrong shape, layout or value."""
+
+
+class KinaIndexError(KinaError, IndexError):
+    """An index outside `0 .. size-1`, found by a checked operation at run time."""
+
+
+class KinaToolchainError(KinaError, RuntimeError):
+    """A compiler tool that is missing, too old, or failed."""
+
+
+def render_all(diagnostics: Iterable[Diagnostic]) -> str:
+    """All diagnostics, one after the other."""
+    return "\n".join(diagnostic.render() for diagnostic in diagnostics)

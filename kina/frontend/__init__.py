@@ -1,0 +1,1 @@
+"""From `.kina` text to kina IR."""

@@ -1,0 +1,108 @@
+"""The op table: one record per operation of the language.
+
+The front end, the type rules, the dialect, the reference, the lowering and the tests all read it,
+so an elementwise operation is added in one place (see docs/adding_an_op.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kina.dtypes import ANY, FREM, INTS, NUMERIC
+
+
+class Family(Enum):
+    """Operations that share a type rule and a way of lowering."""
+
+    UNARY = "unary"
+    BINARY = "binary"
+    REDUCE = "reduce"
+    NORMALIZE = "normalize"
+    INDEXING = "indexing"
+    SHAPING = "shaping"
+    CAST = "cast"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation: `operands` tensors in, one tensor out."""
+
+    name: str
+    """The name in source and (behind `kina.`) in IR."""
+    family: Family
+    operands: tuple[str, ...]
+    """What each operand is called in messages."""
+    dtypes: frozenset[str]
+    """Admissible dtypes of the first operand."""
+    attributes: tuple[str, ...] = ()
+    """Compile-time arguments, in the order of the dialect's constructors."""
+    symbol: str | None = None
+    """The operator spelling, if there is one."""
+    device: bool = True
+    """Whether the type rule admits @device operands."""
+    float_op: str = ""
+    """The scalar operation on floats, as `dialect.op` of MLIR (elementwise families)."""
+    int_op: str = ""
+    """The scalar operation on integers."""
+    numpy: str = ""
+    """The NumPy twin, where one function is the whole meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One value of `reduce(op=…)`."""
+
+    name: str
+    dtypes: frozenset[str] = field(default_factory=frozenset[str])
+    device: bool = True
+    implemented: bool = True
+
+
+OPS: dict[str, Op] = {
+    op.name: op
+    for op in (
+        Op("neg", Family.UNARY, ("operand",), NUMERIC, symbol="-", float_op="arith.negf",
+           int_op="arith.subi", numpy="negative"),
+        Op("exp", Family.UNARY, ("operand",), FREM, float_op="math.exp", numpy="exp"),
+        Op("log", Family.UNARY, ("operand",), FREM, float_op="math.log", numpy="log"),
+        Op("sqrt", Family.UNARY, ("operand",), FREM, float_op="math.sqrt", numpy="sqrt"),
+        Op("add", Family.BINARY, ("left", "right"), NUMERIC, symbol="+", float_op="arith.addf",
+           int_op="arith.addi", numpy="add"),
+        Op("sub", Family.BINARY, ("left", "right"), NUMERIC, symbol="-", float_op="arith.subf",
+           int_op="arith.subi", numpy="subtract"),
+        Op("mul", Family.BINARY, ("left", "right"), NUMERIC, symbol="*", float_op="arith.mulf",
+           int_op="arith.muli", numpy="multiply"),
+        Op("div", Family.BINARY, ("left", "right"), FREM, symbol="/", float_op="arith.divf",
+           numpy="divide"),
+        Op("broadcast", Family.SHAPING, ("operand",), ANY, ("dims",)),
+        Op("reshape", Family.SHAPING, ("operand",), ANY, ("dims",)),
+        Op("reduce", Family.REDUCE, ("operand",), NUMERIC, ("op", "axis")),
+        Op("reduce_keep", Family.REDUCE, ("operand",), NUMERIC, ("op", "axis")),
+        Op("softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
+        Op("log_softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
+        Op("gather", Family.INDEXING, ("values", "indices"), ANY, device=False),
+        Op("take_along_axis", Family.INDEXING, ("values", "indices"), ANY, ("axis",),
+           device=False),
+        Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
+    )
+}  # fmt: skip
+"""Every operation by its name."""
+
+REDUCTIONS: dict[str, Reduction] = {
+    reduction.name: reduction
+    for reduction in (
+        Reduction("sum", NUMERIC),
+        Reduction("max", NUMERIC),
+        Reduction("min", NUMERIC),
+        Reduction("mean", FREM),
+        Reduction("argmax", FREM | INTS, device=False),
+        *(Reduction(name, implemented=False) for name in ("argmin", "prod", "any", "all")),
+    )
+}
+"""Every word that `op=` takes, also those that the grammar knows and the compiler refuses."""
+
+BINARY_SYMBOLS: dict[str, str] = {
+    op.symbol: op.name for op in OPS.values() if op.family is Family.BINARY and op.symbol
+}
+"""`+` to `add`, and so on."""

@@ -1,0 +1,1 @@
+"""The compiler's passes: one file per pass, file name = pass name."""

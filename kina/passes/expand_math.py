@@ -1,0 +1,220 @@
+"""`expand-math`: exp, log and (optionally) fma become plain scalar arithmetic.
+
+What comes out has no branch, no call and no reassociation, so it vectorises, needs no libm and
+gives the same bits on every target. Every mul and add rounds on its own; where one rounding is
+meant, `math.fma` says so. Both functions are within 1 ulp over all float32 values, which
+`tools/ulp_sweep.py` checks exhaustively. Polynomials come from `tools/minimax.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, math
+from xdsl.dialects.builtin import f32, f64, i32, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from kina.passes.emit import Emitter
+
+# A discardable attribute of `math.exp`: the operand is never above 64 (x - max(x), say).
+NONPOSITIVE = "nonpositive"
+
+ONE = 0x3F800000
+INFINITY = 0x7F800000
+MINUS_INFINITY = 0xFF800000
+NAN = 0x7FC00000
+
+# exp: below EXP_LOW the result is 0, above EXP_HIGH it is infinite. Both limits round to the
+# outermost exponents that the scaling below can represent: -151 and 128.
+EXP_LOW = 0xC2D10000  # -104.5
+EXP_HIGH = 0x42B20000  # 89.0
+LOG2_E = 0x3FB8AA3B
+MINUS_LN2 = 0xBF317218  # the float32 nearest to -ln(2)
+MINUS_LN2_REST = 0x3102E308  # -ln(2) minus that
+# 1.5 * 2^23 + 151. Added to a small number it rounds to an integer n; the sum's low bits are
+# then n + 151, which is 0 for the lowest exponent and the biased exponent of 2^(n + 24) else.
+EXP_MAGIC_NEGATIVE = 0x4B400097
+EXP_MAGIC = 0x4B40007E  # 1.5 * 2^23 + 126: the low bits are the biased exponent of 2^(n - 1)
+EXP_SHIFT = 25  # the difference of the two
+TWO_POW_MINUS_25 = 0x33000000
+# 2*exp(r) on |r| <= ln(2)/2, constant term first. Doubled, so that n = 128 does not overflow.
+EXP_POLYNOMIAL = (
+    0x40000000,  # 2
+    0x40000000,  # 2
+    0x3F7FFFFE,
+    0x3EAAAA4A,
+    0x3DAAAC5F,
+    0x3C891C2B,
+    0x3B351E82,
+)
+
+SMALLEST_NORMAL = 0x00800000
+TWO_POW_23 = 0x4B000000
+TWO_THIRDS = 0x3F2AAAAB
+LN2_SCALED = 0x33B17218  # float32(ln(2)) * 2^-23
+MINUS_LN2_SCALED = 0xB3B17218
+# (log(1 + f) - f) / f^2 on |f| <= 1/3, constant term first.
+LOG_POLYNOMIAL = (
+    0xBF000000,
+    0x3EAAAA83,
+    0xBE7FFF7D,
+    0x3E4CE828,
+    0xBE2ACE33,
+    0x3E0F6AB1,
+    0xBDF9995C,
+    0x3E0F3665,
+    0xBE03E246,
+)
+
+
+def expand_exp(emit: Emitter, x: SSAValue, nonpositive: bool) -> SSAValue:
+    """exp(x) = 2^n * exp(r) with n an integer and |r| <= ln(2)/2.
+
+    `nonpositive` promises x <= 64 or NaN and saves four ops; the bits are the same.
+    """
+    # compare and select with x last: a NaN fails the comparison and stays
+    low = emit.bits(EXP_LOW)
+    x = emit.select(emit.compare("ogt", low, x), low, x)
+    if not nonpositive:
+        high = emit.bits(EXP_HIGH)
+        x = emit.select(emit.compare("olt", high, x), high, x)
+    magic = emit.bits(EXP_MAGIC_NEGATIVE if nonpositive else EXP_MAGIC)
+    rounded = emit.fma(x, emit.bits(LOG2_E), magic)
+    n = emit.binary(arith.SubfOp, rounded, magic)
+    # the first step is exact: n*ln2 cancels all but 24 bits of x
+    r = emit.fma(n, emit.bits(MINUS_LN2), x)
+    r = emit.fma(n, emit.bits(MINUS_LN2_REST), r)
+    return _scale(emit, emit.horner(r, EXP_POLYNOMIAL), rounded, x, nonpositive)
+
+
+def _scale(
+    emit: Emitter, value: SSAValue, rounded: SSAValue, x: SSAValue, nonpositive: bool
+) -> SSAValue:
+    """value * 2^(n - 1), rounded once; n is in the low bits of `rounded`.
+
+    No single factor reaches from 2^-151 to 2^127. For negative x the first factor is 2^25 times
+    too large and the second repairs it, which rounds to a subnormal just once. The lowest n
+    gives a factor of exactly 0, so lanes at -infinity never meet a slow underflow.
+    """
+    exponent = emit.bitcast(rounded, i32)
+    shift = emit.integer(23)
+    if nonpositive:
+        factor = emit.binary(arith.ShLIOp, exponent, shift)
+        scaled = emit.binary(arith.MulfOp, value, emit.bitcast(factor, f32))
+        return emit.binary(arith.MulfOp, scaled, emit.bits(TWO_POW_MINUS_25))
+    # the sign bit, as an integer: a blend can use it directly where there are no mask registers
+    negative = emit.compare_int("slt", emit.bitcast(x, i32), emit.integer(0))
+    moved = emit.binary(arith.AddiOp, exponent, emit.integer(EXP_SHIFT))
+    exponent = emit.select(negative, moved, exponent)
+    factor = emit.binary(arith.ShLIOp, exponent, shift)
+    scaled = emit.binary(arith.MulfOp, value, emit.bitcast(factor, f32))
+    repaired = emit.binary(arith.MulfOp, scaled, emit.bits(TWO_POW_MINUS_25))
+    return emit.select(negative, repaired, scaled)
+
+
+def expand_log(emit: Emitter, x: SSAValue) -> SSAValue:
+    """log(x) = e*ln(2) + log(m) with m in [2/3, 4/3) and e an integer."""
+    subnormal = emit.compare("olt", x, emit.bits(SMALLEST_NORMAL))
+    grown = emit.binary(arith.MulfOp, x, emit.bits(TWO_POW_23))
+    bits = emit.bitcast(emit.select(subnormal, grown, x), i32)
+    above = emit.binary(arith.SubiOp, bits, emit.integer(TWO_THIRDS))
+    exponent = emit.binary(arith.AndIOp, above, emit.integer(0xFF800000))
+    m = emit.bitcast(emit.binary(arith.SubiOp, bits, exponent), f32)
+    shrunk = emit.binary(arith.SubiOp, exponent, emit.integer(23 << 23))
+    exponent = emit.select(subnormal, shrunk, exponent)
+    e = emit.insert(arith.SIToFPOp(exponent, f32))  # e * 2^23, exactly
+    f = emit.binary(arith.SubfOp, m, emit.bits(ONE))
+    return _log_special(emit, x, _log_sum(emit, e, f))
+
+
+def _log_sum(emit: Emitter, e: SSAValue, f: SSAValue) -> SSAValue:
+    """e*ln(2) + f + f^2*p(f); the rounding error of the first sum is carried into the last."""
+    square = emit.binary(arith.MulfOp, f, f)
+    tail = emit.horner(f, LOG_POLYNOMIAL)
+    head = emit.fma(e, emit.bits(LN2_SCALED), f)
+    kept = emit.fma(e, emit.bits(MINUS_LN2_SCALED), head)
+    lost = emit.binary(arith.SubfOp, f, kept)
+    return emit.binary(arith.AddfOp, head, emit.fma(square, tail, lost))
+
+
+def _log_special(emit: Emitter, x: SSAValue, value: SSAValue) -> SSAValue:
+    """infinity and NaN give themselves, zeros -infinity, negative numbers NaN."""
+    zero = emit.bits(0)
+    value = emit.select(emit.compare("olt", x, emit.bits(INFINITY)), value, x)
+    is_zero = emit.compare("oeq", x, zero)
+    pole = emit.select(is_zero, emit.bits(MINUS_INFINITY), emit.bits(NAN))
+    return emit.select(emit.compare("ugt", x, zero), value, pole)
+
+
+def emulate_fma(emit: Emitter, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+    """a*b + c rounded once to float32, through float64.
+
+    The product of two float32 is exact in float64. The sum is rounded to odd there (if inexact,
+    the neighbour with the odd last bit), which makes the second rounding, to float32, the
+    only one that counts.
+    """
+    wide = [emit.insert(arith.ExtFOp(value, f64)) for value in (a, b, c)]
+    product = emit.binary(arith.MulfOp, wide[0], wide[1])
+    total = emit.binary(arith.AddfOp, product, wide[2])
+    error = _sum_error(emit, product, wide[2], total)
+    bits = emit.bitcast(total, i64)
+    one = emit.integer(1, 64)
+    even = emit.compare_int("eq", emit.binary(arith.AndIOp, bits, one), emit.integer(0, 64))
+    inexact = emit.compare("one", error, emit.double(0.0))  # not for NaN, which infinities give
+    signs = emit.binary(arith.XOrIOp, bits, emit.bitcast(error, i64))
+    shrinks = emit.compare_int("slt", signs, emit.integer(0, 64))
+    step = emit.select(shrinks, emit.integer(-1, 64), one)
+    tweak = emit.binary(arith.AndIOp, even, inexact)
+    step = emit.select(tweak, step, emit.integer(0, 64))
+    odd = emit.bitcast(emit.binary(arith.AddiOp, bits, step), f64)
+    return emit.insert(arith.TruncFOp(odd, f32))
+
+
+def _sum_error(emit: Emitter, a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+    """The exact a + b - total (Knuth's two-sum)."""
+    b_part = emit.binary(arith.SubfOp, total, a)
+    a_part = emit.binary(arith.SubfOp, total, b_part)
+    a_error = emit.binary(arith.SubfOp, a, a_part)
+    b_error = emit.binary(arith.SubfOp, b, b_part)
+    return emit.binary(arith.AddfOp, a_error, b_error)
+
+
+Expansion = Callable[[Emitter, Operation], SSAValue]
+
+EXPANSIONS: dict[type[Operation], Expansion] = {
+    math.ExpOp: lambda emit, op: expand_exp(emit, op.operands[0], NONPOSITIVE in op.attributes),
+    math.LogOp: lambda emit, op: expand_log(emit, op.operands[0]),
+}
+
+
+def _expand_all(module: builtin.ModuleOp, table: dict[type[Operation], Expansion]) -> None:
+    """Replaces every float32 op that the table knows."""
+    found = [op for op in module.walk() if type(op) in table and op.results[0].type == f32]
+    for op in found:
+        emit = Emitter(op)
+        emit.finish(table[type(op)](emit, op))
+
+
+@dataclass(frozen=True)
+class ExpandMath(ModulePass):
+    """Expands scalar float32 `math.exp` and `math.log`, and `math.fma` if asked to.
+
+    `fma=emulate` is for targets without a fused multiply-add (x86-64-v2), where LLVM would call
+    libm's `fmaf`; it gives the same bits. A `math.exp` that carries the unit attribute
+    `nonpositive` (see `NONPOSITIVE`) gets a shorter form with the same bits.
+    Ops on other types are left alone: small floats are widened before. Seed 9 (log_softmax).
+    """
+
+    name = "expand-math"
+
+    fma: Literal["native", "emulate"] = "native"
+
+    def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
+        """Rewrites the module in place."""
+        _expand_all(op, EXPANSIONS)
+        if self.fma == "emulate":
+            _expand_all(op, {math.FmaOp: lambda emit, fma: emulate_fma(emit, *fma.operands)})

@@ -1,0 +1,303 @@
+"""The type rules: from operand types and compile-time arguments to the result type.
+
+Written once; the front end turns a `RuleError` into a diagnostic at the blamed operand or argument,
+the dialect's verifiers turn it into a verification error. Seeds 9 (log_softmax, take_along_axis),
+17 (argmax) and 18 (the elementwise algebra of sampling) are the sources; `docs/language.md`
+states the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from kina.dtypes import DTYPES, I64, DType
+from kina.ops import OPS, REDUCTIONS, Family, Op
+from kina.types import Dim, Placement, TensorType, format_dims
+
+Attribute = int | str | DType | tuple[Dim, ...]
+"""A compile-time argument: an axis, the word of `op=`, a dtype, or dimensions."""
+
+Attributes = Mapping[str, Attribute]
+
+Blame = int | str | None
+"""Which operand (by position) or attribute (by name) is wrong; None: the whole operation."""
+
+
+class RuleError(Exception):
+    """A broken type rule, with what is to blame and, where evident, a way to fix it."""
+
+    def __init__(self, message: str, blame: Blame = None, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.blame = blame
+        self.help = help
+
+
+def infer(name: str, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    """The result type of operation `name`, or a `RuleError`.
+
+    `attributes` holds exactly the arguments that the op table names for the operation.
+    """
+    op = OPS[name]
+    _check_dtype(op, operands[0])
+    _check_placement(op, operands)
+    return _RULES.get(name, _FAMILY_RULES[op.family])(op, operands, attributes)
+
+
+def _check_dtype(op: Op, operand: TensorType) -> None:
+    if operand.dtype.name in op.dtypes:
+        return
+    raise RuleError(
+        f"{op.name}: {op.operands[0]} has dtype {operand.dtype}, "
+        f"expected {_one_of(op.dtypes)}",
+        blame=0,
+        help=_dtype_help(op),
+    )  # fmt: skip
+
+
+def _dtype_help(op: Op) -> str | None:
+    if op.name == "div":
+        return "integer division is not part of the language: cast to a float first"
+    return "cast the operand first, for example .cast(F32)" if op.float_op else None
+
+
+def _check_placement(op: Op, operands: Sequence[TensorType]) -> None:
+    first = operands[0]
+    for position, other in enumerate(operands[1:], start=1):
+        if other.placement is first.placement:
+            continue
+        raise RuleError(
+            f"{op.name}: {op.operands[position]} is on @{other.placement.value}, expected "
+            f"@{first.placement.value} as {op.operands[0]}: operands of one op share a placement",
+            blame=position,
+        )
+    if not op.device:
+        check_host(op.name, first)
+
+
+def check_host(what: str, operand: TensorType) -> None:
+    """Refuse an operand on @device for an operation that has no checked device kernel."""
+    if operand.placement is Placement.HOST:
+        return
+    raise RuleError(
+        f"{what}: operand is on @device, expected @host: there is no checked device kernel",
+        blame=0,
+    )
+
+
+def _same_type(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    return operands[0]
+
+
+def _binary(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    left, right = operands
+    if left.dtype != right.dtype:
+        raise RuleError(
+            f"{op.name}: left has dtype {left.dtype} and right has dtype {right.dtype}, "
+            "expected equal dtypes",
+            blame=1,
+            help=f"there are no implicit conversions: write .cast({left.dtype}) or "
+            f".cast({right.dtype})",
+        )
+    if left.dims != right.dims:
+        raise RuleError(
+            f"{op.name}: left has shape {format_dims(left.dims)} and right has shape "
+            f"{format_dims(right.dims)}, expected equal shapes",
+            blame=1,
+            help=_broadcast_help(left.dims, right.dims),
+        )
+    return left
+
+
+def _broadcast_help(left: Sequence[Dim], right: Sequence[Dim]) -> str | None:
+    for source, target in ((left, right), (right, left)):
+        if broadcastable(source, target):
+            return f"there is no implicit broadcasting: write .broadcast({format_dims(target)})"
+    return None
+
+
+def broadcastable(source: Sequence[Dim], target: Sequence[Dim]) -> bool:
+    """Whether `source`, padded with 1s on the left, broadcasts to `target`."""
+    if len(source) > len(target):
+        return False
+    tail = target[len(target) - len(source) :]
+    return all(dim in (1, wanted) for dim, wanted in zip(source, tail, strict=True))
+
+
+def check_axis(name: str, axis: int, dims: Sequence[Dim]) -> None:
+    """Refuse an axis outside `0 .. rank-1`, with the non-negative spelling where there is one."""
+    rank = len(dims)
+    if 0 <= axis < rank:
+        return
+    help_ = f"count from 0: here axis={axis + rank}" if -rank <= axis < 0 else None
+    valid = f"expected 0 <= axis < {rank}" if rank else "a rank-0 tensor has no axis"
+    raise RuleError(
+        f"{name}: axis={axis} is out of range for shape {format_dims(dims)}, {valid}",
+        blame="axis",
+        help=help_,
+    )
+
+
+def without_axis(dims: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
+    """The dimensions with the one at `axis` removed (the seeds' σ \\ axis)."""
+    return (*dims[:axis], *dims[axis + 1 :])
+
+
+def _normalize(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    check_axis(op.name, _axis(attributes), operands[0].dims)
+    return operands[0]
+
+
+def _reduce(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    operand, axis = operands[0], _axis(attributes)
+    kind = attributes["op"]
+    assert isinstance(kind, str)
+    _check_reduction(kind, operand)
+    check_axis(f"{op.name} {kind}", axis, operand.dims)
+    kept = (1,) if op.name == "reduce_keep" else ()
+    dims = (*operand.dims[:axis], *kept, *operand.dims[axis + 1 :])
+    result = operand.with_dims(dims)
+    return result.with_dtype(I64) if kind == "argmax" else result
+
+
+def _check_reduction(kind: str, operand: TensorType) -> None:
+    reduction = REDUCTIONS.get(kind)
+    if reduction is None:
+        raise RuleError(
+            f"reduce: unknown op={kind}, expected {_one_of(implemented_reductions())}",
+            blame="op",
+        )
+    if not reduction.implemented:
+        raise RuleError(f"reduce: op={kind} is not implemented", blame="op")
+    if operand.dtype.name not in reduction.dtypes:
+        raise RuleError(
+            f"reduce {kind}: operand has dtype {operand.dtype}, "
+            f"expected {_one_of(reduction.dtypes)}",
+            blame=0,
+        )
+    if not reduction.device:
+        check_host(f"reduce {kind}", operand)
+
+
+def implemented_reductions() -> list[str]:
+    """The words of `op=` that compile."""
+    return [name for name, reduction in REDUCTIONS.items() if reduction.implemented]
+
+
+def _take_along_axis(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    values, indices = operands
+    axis = _axis(attributes)
+    if values.rank < 2:
+        raise RuleError(
+            f"{op.name}: values have shape {format_dims(values.dims)}, expected rank 2 or more",
+            blame=0,
+        )
+    check_axis(op.name, axis, values.dims)
+    _check_indices(op, indices)
+    expected = without_axis(values.dims, axis)
+    if indices.dims != expected:
+        raise RuleError(
+            f"{op.name}: indices have shape {format_dims(indices.dims)}, expected "
+            f"{format_dims(expected)} (values {format_dims(values.dims)} without axis {axis})",
+            blame=1,
+        )
+    return values.with_dims(expected)
+
+
+def _check_indices(op: Op, indices: TensorType) -> None:
+    if indices.dtype is I64:
+        return
+    raise RuleError(
+        f"{op.name}: indices have dtype {indices.dtype}, expected I64",
+        blame=1,
+        help="write .cast(I64)" if indices.dtype.is_int else None,
+    )
+
+
+def _gather(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    values, indices = operands
+    if values.rank != 2:
+        raise RuleError(
+            f"{op.name}: values have shape {format_dims(values.dims)}, expected rank 2 "
+            "(a table [V, D])",
+            blame=0,
+            help="take_along_axis selects along an axis of a tensor of higher rank"
+            if values.rank > 2
+            else None,
+        )
+    _check_indices(op, indices)
+    return values.with_dims((*indices.dims, values.dims[1]))
+
+
+def _broadcast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    operand, dims = operands[0], _dims(attributes)
+    if broadcastable(operand.dims, dims):
+        return operand.with_dims(dims)
+    raise RuleError(
+        f"broadcast: shape {format_dims(operand.dims)} does not broadcast to {format_dims(dims)}, "
+        "expected each dimension, counted from the right, to be equal or 1",
+        blame="dims",
+    )
+
+
+def _reshape(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    operand, dims = operands[0], _dims(attributes)
+    if _count(operand.dims) == _count(dims):
+        return operand.with_dims(dims)
+    raise RuleError(
+        f"reshape: shape {format_dims(operand.dims)} has {_show_count(operand.dims)} elements and "
+        f"{format_dims(dims)} has {_show_count(dims)}, expected the same number",
+        blame="dims",
+    )
+
+
+def _count(dims: Sequence[Dim]) -> tuple[int, list[str]]:
+    return (
+        prod(dim for dim in dims if isinstance(dim, int)),
+        sorted(dim for dim in dims if isinstance(dim, str)),
+    )
+
+
+def _show_count(dims: Sequence[Dim]) -> str:
+    size, symbols = _count(dims)
+    factors = [str(size)] if size != 1 or not symbols else []
+    return " * ".join(factors + symbols)
+
+
+def _cast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    dtype = attributes["dtype"]
+    assert isinstance(dtype, DType)
+    return operands[0].with_dtype(dtype)
+
+
+def _axis(attributes: Attributes) -> int:
+    axis = attributes["axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
+def _dims(attributes: Attributes) -> tuple[Dim, ...]:
+    dims = attributes["dims"]
+    assert isinstance(dims, tuple)
+    return dims
+
+
+def _one_of(names: Sequence[str] | frozenset[str]) -> str:
+    known = [name for name in DTYPES if name in names] or list(names)
+    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
+
+
+Rule = Callable[[Op, Sequence[TensorType], Attributes], TensorType]
+
+_FAMILY_RULES: dict[Family, Rule] = {
+    Family.UNARY: _same_type,
+    Family.BINARY: _binary,
+    Family.REDUCE: _reduce,
+    Family.NORMALIZE: _normalize,
+    Family.INDEXING: _take_along_axis,
+    Family.SHAPING: _broadcast,
+    Family.CAST: _cast,
+}
+
+_RULES: dict[str, Rule] = {"gather": _gather, "reshape": _reshape}

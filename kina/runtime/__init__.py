@@ -1,0 +1,1 @@
+"""Loading a library, checking arguments, calling it."""

@@ -1,0 +1,110 @@
+"""Types of the language: tensors and tuples of tensors.
+
+A leaf shared by the front end, the type rules, the reference and the runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from kina.dtypes import DType
+
+Dim = int | str
+"""A dimension: a size of at least 1, or the name of a symbolic size."""
+
+
+class Placement(Enum):
+    """Where a tensor lives."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+
+def format_dims(dims: Sequence[Dim]) -> str:
+    """`[1, 4, V]`, as a user writes it."""
+    return f"[{', '.join(map(str, dims))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """`tensor<dtype, [dims], @placement>`."""
+
+    dtype: DType
+    dims: tuple[Dim, ...]
+    placement: Placement = Placement.HOST
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.dims)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic dimensions, each once, in order of appearance."""
+        return tuple(dict.fromkeys(dim for dim in self.dims if isinstance(dim, str)))
+
+    def with_dims(self, dims: Sequence[Dim]) -> TensorType:
+        """The same dtype and placement with other dimensions."""
+        return TensorType(self.dtype, tuple(dims), self.placement)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        """The same dimensions and placement with another dtype."""
+        return TensorType(dtype, self.dims, self.placement)
+
+    def __str__(self) -> str:
+        place = "" if self.placement is Placement.HOST else f", @{self.placement.value}"
+        return f"tensor<{self.dtype}, {format_dims(self.dims)}{place}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """Several values returned or bound together."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+Type = TensorType | TupleType
+
+
+def flatten(type_: Type) -> tuple[TensorType, ...]:
+    """The tensors of a type, in order: IR functions return them one by one."""
+    if isinstance(type_, TensorType):
+        return (type_,)
+    return tuple(tensor for item in type_.items for tensor in flatten(item))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function."""
+
+    name: str
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The type of a top-level function."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Type
+
+    @property
+    def results(self) -> tuple[TensorType, ...]:
+        """The result tensors, a tuple flattened."""
+        return flatten(self.result)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic dimensions of the parameters, in order of first appearance."""
+        names = (name for parameter in self.parameters for name in parameter.type.symbols)
+        return tuple(dict.fromkeys(names))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{p.name}: {p.type}" for p in self.parameters)
+        return f"{self.name}({shown}) -> {self.result}"

@@ -1,0 +1,28 @@
+"""lit's configuration: tests are .mlir and .kina files with RUN lines."""
+
+import os
+import sys
+from pathlib import Path
+
+import lit.formats
+
+config.name = "kina"  # noqa: F821  (lit defines `config`)
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".mlir", ".kina"]  # noqa: F821
+config.test_source_root = os.path.dirname(__file__)  # noqa: F821
+config.excludes = ["Inputs"]  # noqa: F821
+
+tools = Path(sys.executable).parent
+config.environment["PATH"] = os.pathsep.join([str(tools), os.environ["PATH"]])  # noqa: F821
+for name in ("HOME", "KINA_CACHE", "KINA_MLIR_OPT", "OPENBLAS_CORETYPE", "PYTHONDONTWRITEBYTECODE"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]  # noqa: F821
+
+config.substitutions += [  # noqa: F821
+    ("KINA_ROUNDTRIP", "kina-opt %s --split-input-file | kina-opt --split-input-file"),
+    (
+        "KINA_GENERIC_ROUNDTRIP",
+        "kina-opt %s --print-op-generic --split-input-file | kina-opt --split-input-file",
+    ),
+    ("KINA_INVALID", "kina-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file"),
+]
