@@ -1,0 +1,40 @@
+# make demo | test | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+# Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
+RUN := $(VENV)/.installed
+TEST := $(VENV)/.installed-test
+
+.PHONY: demo test lint sweep bench clean
+
+demo: $(RUN)
+	$(BIN)/python tools/demo.py
+
+test: $(TEST)
+	$(BIN)/kina doctor
+	$(BIN)/lit -sv -j 2 tests/filecheck
+	$(PYTEST)
+
+lint: $(TEST)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+sweep: $(TEST)
+	$(PYTEST) -m "sweep or not sweep"
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(TEST): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	touch $@ $(RUN)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
