@@ -29,6 +29,11 @@ class Span:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    @property
+    def has_text(self) -> bool:
+        """False for a place whose source cannot be read any more (empty text and width 0)."""
+        return bool(self.line_text or self.width)
+
     def render(self) -> str:
         """The source line with a caret under the span."""
         gutter = f"  {self.line} | "
@@ -64,7 +69,7 @@ class Diagnostic:
         """The text a person reads, without a newline at its end."""
         place = f"{self.span}: " if self.span is not None else ""
         lines = [f"{place}error: {self.message}"]
-        if self.span is not None:
+        if self.span is not None and self.span.has_text:
             lines.append(self.span.render())
         lines.extend(note.render() for note in self.notes)
         return "\n".join(lines)

@@ -1,0 +1,68 @@
+"""Checked indices: what a bad one is, and the error that names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
+
+from kina.errors import Diagnostic, KinaIndexError, Span
+from kina.reference.numbers import Array
+from kina.types import format_dims
+
+_SOURCE_NAMES = {"kina.check_indices": "take_along_axis"}
+"""What an operation without surface syntax stands for."""
+
+_WORD = re.compile(r"\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What indices are held against: `0 .. size-1`, the size of `axis` of the values."""
+
+    axis: int
+    size: int
+    shape: tuple[int, ...] | None = None
+    """The values' shape, where it is known."""
+
+    def __str__(self) -> str:
+        values = "" if self.shape is None else f" of values {format_dims(self.shape)}"
+        return f"0 .. {self.size - 1} (axis {self.axis}{values})"
+
+
+def index_failure(
+    op: Operation, indices: Array, bound: Bound, lines: Sequence[str] | None
+) -> KinaIndexError | None:
+    """The error for the first index (row-major) outside `bound`, or None."""
+    bad = (indices < 0) | (indices >= bound.size)
+    if not bad.any():
+        return None
+    position = tuple(map(int, np.unravel_index(int(np.argmax(bad)), bad.shape)))
+    place = f" at {format_dims(position)}" if position else ""
+    name = _SOURCE_NAMES.get(op.name, op.name.removeprefix("kina."))
+    message = f"{name}: index {int(indices[position])}{place} of indices is outside {bound}"
+    return KinaIndexError(Diagnostic(message, _span(op, lines)))
+
+
+def _span(op: Operation, lines: Sequence[str] | None) -> Span | None:
+    """The place of `op` in its source, with the line's text where it can be had."""
+    location = op.location
+    if not isinstance(location, FileLineColLoc):
+        return None
+    file, line, column = location.filename.data, location.line.data, location.column.data
+    known = _read_lines(file) if lines is None else lines
+    text = known[line - 1] if 0 < line <= len(known) else ""
+    word = _WORD.match(text, max(column - 1, 0))
+    return Span(file, line, column, len(word.group()) if word else 0, text)
+
+
+def _read_lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []

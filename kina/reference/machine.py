@@ -1,0 +1,164 @@
+"""Runs a function of kina IR on NumPy arrays, on demand.
+
+A check of indices always runs, in program order; anything else is computed only when a result or a
+check needs it. So `first_failure` of a loss reads the targets and never touches the logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from kina.dialects.base import KinaOp
+from kina.dialects.call import CallOp
+from kina.dialects.elementwise import ConstantOp
+from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
+from kina.dialects.types import from_ir
+from kina.ops import OPS
+from kina.reference.checks import Bound, index_failure
+from kina.reference.meaning import Site, apply, payload
+from kina.reference.numbers import Array
+from kina.types import TensorType
+
+_CHECKED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)
+_CALLS = (CallOp, func.CallOp)
+
+Shape = tuple[int, ...]
+Demand = frozenset[SSAValue]
+
+
+def callee(call: CallOp | func.CallOp) -> func.FuncOp:
+    """The function that a call names."""
+    found = SymbolTable.lookup_symbol(call, call.callee)
+    assert isinstance(found, func.FuncOp), (
+        f"{call.callee.string_value()} is not a function of the module"
+    )
+    return found
+
+
+def demand(function: func.FuncOp, results: bool) -> Demand:
+    """The values that the checks of `function` need, and its results too if `results`."""
+    needed: set[SSAValue] = set()
+    for op in reversed(list(function.body.block.ops)):
+        needed.update(_operands_needed(op, needed, results))
+    return frozenset(needed)
+
+
+def _operands_needed(op: Operation, needed: set[SSAValue], results: bool) -> Iterator[SSAValue]:
+    wanted = any(result in needed for result in op.results)
+    if isinstance(op, _CALLS):
+        target = callee(op)
+        inner = demand(target, wanted)
+        pairs = zip(op.operands, target.body.block.args, strict=True)
+        yield from (operand for operand, argument in pairs if argument in inner)
+    elif wanted or (results and isinstance(op, func.ReturnOp)):
+        yield from op.operands
+    elif isinstance(op, _CHECKED):
+        yield op.indices
+
+
+def bind_symbols(types: Sequence[TensorType], shapes: Sequence[Shape]) -> dict[str, int]:
+    """The size of every symbolic dimension of the parameters."""
+    return {
+        dim: size
+        for type_, shape in zip(types, shapes, strict=True)
+        for dim, size in zip(type_.dims, shape, strict=True)
+        if isinstance(dim, str)
+    }
+
+
+@dataclass
+class Frame:
+    """One call: its sizes and the values computed so far."""
+
+    function: func.FuncOp
+    results: bool
+    lines: Sequence[str] | None
+    symbols: dict[str, int]
+    values: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    needed: Demand = frozenset()
+
+    def shape(self, value: SSAValue) -> Shape:
+        """The shape of a value in this call, computed or not."""
+        dims = from_ir(value.type).dims
+        return tuple(dim if isinstance(dim, int) else self.symbols[dim] for dim in dims)
+
+    def run(self) -> tuple[Array, ...]:
+        """Execute; a `KinaIndexError` at the first failed check."""
+        for op in self.function.body.block.ops:
+            if isinstance(op, func.ReturnOp):
+                return tuple(self.values[value] for value in op.operands) if self.results else ()
+            self._step(op)
+        raise ValueError(f"function {self.function.sym_name.data} has no func.return")
+
+    def _step(self, op: Operation) -> None:
+        if isinstance(op, _CALLS):
+            self._call(op)
+            return
+        if isinstance(op, _CHECKED):
+            self._check(op)
+        if not any(result in self.needed for result in op.results):
+            return
+        if isinstance(op, ConstantOp):
+            type_ = from_ir(op.result.type)
+            raw = op.value.data.data
+            self.values[op.result] = payload(raw, type_.dtype, self.shape(op.result))
+        elif isinstance(op, KinaOp):
+            self.values[op.result] = self._apply(op)
+        else:
+            raise ValueError(f"{op.name} has no meaning in the reference: it reads kina IR")
+
+    def _apply(self, op: KinaOp) -> Array:
+        operands = [self.values[operand] for operand in op.operands]
+        dtype = from_ir(op.operands[0].type).dtype
+        site = Site(OPS[op.rule_name], dtype, op.rule_attributes(), self.shape(op.result))
+        return apply(site, operands)
+
+    def _check(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> None:
+        failure = index_failure(op, self.values[op.indices], self._bound(op), self.lines)
+        if failure is not None:
+            raise failure
+
+    def _bound(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> Bound:
+        axis = 0 if isinstance(op, GatherOp) else op.axis_value
+        if isinstance(op, CheckIndicesOp):
+            size = op.size_value
+            return Bound(axis, size if isinstance(size, int) else self.symbols[size])
+        shape = self.shape(op.values)
+        return Bound(axis, shape[axis], shape)
+
+    def _call(self, op: CallOp | func.CallOp) -> None:
+        target = callee(op)
+        results = any(result in self.needed for result in op.results)
+        arguments = [self.values.get(operand) for operand in op.operands]
+        shapes = [self.shape(operand) for operand in op.operands]
+        inner = enter(target, arguments, shapes, results, self.lines)
+        self.values.update(zip(op.results, inner.run(), strict=False))
+
+
+def enter(
+    function: func.FuncOp,
+    arguments: Sequence[Array | None],
+    shapes: Sequence[Shape],
+    results: bool,
+    lines: Sequence[str] | None,
+) -> Frame:
+    """A frame for a call with these arguments; one that nothing needs may be missing."""
+    parameters = function.body.block.args
+    types = [from_ir(parameter.type) for parameter in parameters]
+    frame = Frame(function, results, lines, bind_symbols(types, shapes))
+    frame.needed = demand(function, results)
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        if argument is not None:
+            frame.values[parameter] = argument
+    return frame
+
+
+def as_argument(array: Array, type_: TensorType) -> Array:
+    """An argument as the reference holds it: every non-zero byte of a Bool is true."""
+    return array.view(np.uint8) != 0 if type_.dtype.bits == 1 else array

@@ -1,0 +1,205 @@
+"""What each operation of the op table means, on NumPy arrays.
+
+Sums, exp, log and the softmax family compute in float64 and round once to F32, so that the
+reference is the accurate side of a comparison; everything else is F32 or integer arithmetic, and
+compiled programs agree with it bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kina.dtypes import DType
+from kina.ops import OPS, Family, Op
+from kina.reference.numbers import Array, convert, narrow, numpy_dtype, widen
+from kina.rules import Attributes
+
+IN_FLOAT64 = frozenset({"exp", "log"})
+"""Elementwise operations that promise accuracy instead of bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One application of an operation: what it needs beside its operands."""
+
+    op: Op
+    dtype: DType
+    """The dtype of the first operand."""
+    attributes: Attributes
+    shape: tuple[int, ...]
+    """The result's shape, symbols replaced by this call's sizes."""
+
+    @property
+    def axis(self) -> int:
+        """The compile-time axis."""
+        axis = self.attributes["axis"]
+        assert isinstance(axis, int)
+        return axis
+
+
+Meaning = Callable[[Site, Sequence[Array]], Array]
+
+
+def _elementwise(site: Site, operands: Sequence[Array]) -> Array:
+    wide = [widen(operand, site.dtype) for operand in operands]
+    function: np.ufunc = getattr(np, site.op.numpy)
+    if site.op.name in IN_FLOAT64:
+        wide = [operand.astype(np.float64) for operand in wide]
+    result = np.asarray(function(*wide))
+    return (
+        narrow(_to_f32(result), site.dtype) if site.dtype.is_float else narrow(result, site.dtype)
+    )
+
+
+def _to_f32(array: Array) -> Array:
+    return array.astype(np.float32)
+
+
+def _broadcast(site: Site, operands: Sequence[Array]) -> Array:
+    return np.broadcast_to(operands[0], site.shape)
+
+
+def _reshape(site: Site, operands: Sequence[Array]) -> Array:
+    return np.reshape(operands[0], site.shape)
+
+
+def _cast(site: Site, operands: Sequence[Array]) -> Array:
+    target = site.attributes["dtype"]
+    assert isinstance(target, DType)
+    return convert(operands[0], site.dtype, target)
+
+
+def _reduce(site: Site, operands: Sequence[Array]) -> Array:
+    kind = site.attributes["op"]
+    assert isinstance(kind, str)
+    return np.reshape(_REDUCTIONS[kind](site, operands[0]), site.shape)
+
+
+def _sum(site: Site, array: Array) -> Array:
+    wide = widen(array, site.dtype)
+    if not site.dtype.is_float:
+        return narrow(np.asarray(np.sum(wide, axis=site.axis, dtype=np.int64)), site.dtype)
+    return narrow(_f32_sum(wide, site.axis), site.dtype)
+
+
+def _f32_sum(wide: Array, axis: int) -> Array:
+    return np.asarray(np.sum(wide, axis=axis, dtype=np.float64)).astype(np.float32)
+
+
+def _mean(site: Site, array: Array) -> Array:
+    """The F32 sum over the size."""
+    size = np.float32(array.shape[site.axis])
+    return narrow(np.asarray(_f32_sum(widen(array, site.dtype), site.axis) / size), site.dtype)
+
+
+def _max(site: Site, array: Array) -> Array:
+    return _extreme(site, array, np.maximum)
+
+
+def _min(site: Site, array: Array) -> Array:
+    return _extreme(site, array, np.minimum)
+
+
+def _extreme(site: Site, array: Array, pick: np.ufunc) -> Array:
+    """NaN propagates and -0.0 < +0.0: the extreme of order-preserving integer images."""
+    wide = widen(array, site.dtype)
+    if not site.dtype.is_float:
+        return narrow(np.asarray(pick.reduce(wide, axis=site.axis)), site.dtype)
+    best = np.asarray(pick.reduce(_ordered(wide.view(np.int32)), axis=site.axis))
+    poisoned = np.isnan(wide).any(axis=site.axis)
+    result = np.where(poisoned, np.float32(np.nan), _ordered(best).view(np.float32))
+    return narrow(result, site.dtype)
+
+
+def _ordered(bits: Array) -> Array:
+    """The bits of F32 as integers in the same order, and back."""
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+def _argmax(site: Site, array: Array) -> Array:
+    """The lowest index of the maximum (seed 17); NaN lanes count as the start value.
+
+    The start value is max's identity; a fiber whose maximum is not above it gives 0, as the seed's
+    strict comparison does.
+    """
+    wide = widen(array, site.dtype)
+    start = wide.dtype.type(site.dtype.lowest)
+    lanes = np.where(np.isnan(wide), start, wide) if site.dtype.is_float else wide
+    return np.argmax(np.maximum(lanes, start), axis=site.axis).astype(np.int64)
+
+
+_REDUCTIONS: dict[str, Callable[[Site, Array], Array]] = {
+    "sum": _sum,
+    "max": _max,
+    "min": _min,
+    "mean": _mean,
+    "argmax": _argmax,
+}
+
+
+def _shifted(site: Site, operand: Array) -> Array:
+    """`x - max(x)` of each fiber, in float64; NaN and +inf poison their fiber."""
+    exact = widen(operand, site.dtype).astype(np.float64)
+    return exact - np.max(exact, axis=site.axis, keepdims=True)
+
+
+def _softmax(site: Site, operands: Sequence[Array]) -> Array:
+    powers = np.exp(_shifted(site, operands[0]))
+    total = np.sum(powers, axis=site.axis, keepdims=True)
+    return narrow(_to_f32(powers / total), site.dtype)
+
+
+def _log_softmax(site: Site, operands: Sequence[Array]) -> Array:
+    shifted = _shifted(site, operands[0])
+    total = np.sum(np.exp(shifted), axis=site.axis, keepdims=True)
+    return narrow(_to_f32(shifted - np.log(total)), site.dtype)
+
+
+def _gather(site: Site, operands: Sequence[Array]) -> Array:
+    values, indices = operands
+    return values[indices]
+
+
+def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
+    values, indices = operands
+    taken = np.take_along_axis(values, np.expand_dims(indices, site.axis), site.axis)
+    return np.squeeze(taken, site.axis)
+
+
+_FAMILIES: dict[Family, Meaning] = {
+    Family.UNARY: _elementwise,
+    Family.BINARY: _elementwise,
+    Family.REDUCE: _reduce,
+    Family.CAST: _cast,
+}
+
+_OPS: dict[str, Meaning] = {
+    "broadcast": _broadcast,
+    "reshape": _reshape,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "gather": _gather,
+    "take_along_axis": _take_along_axis,
+}
+
+MEANINGS: dict[str, Meaning] = {
+    name: _OPS[name] if name in _OPS else _FAMILIES[op.family] for name, op in OPS.items()
+}
+"""The meaning of every row of the op table."""
+
+
+def apply(site: Site, operands: Sequence[Array]) -> Array:
+    """The result of one operation, of the shape and NumPy dtype of its Kina type."""
+    return np.asarray(MEANINGS[site.op.name](site, operands))
+
+
+def payload(raw: bytes, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The elements of a constant; MLIR writes a true Bool as 0xFF and a splat as one element."""
+    if dtype.bits == 1:
+        elements = np.frombuffer(raw, np.uint8) != 0
+    else:
+        elements = np.frombuffer(raw, numpy_dtype(dtype))
+    return np.broadcast_to(elements, shape) if elements.size == 1 else elements.reshape(shape)
