@@ -1,0 +1,124 @@
+"""Which argument of a call goes where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kina.errors import Note
+from kina.frontend.ast import Argument, Call, Expr, Name, Negate, NumberExpr
+from kina.frontend.ast import Dims as DimsExpr
+from kina.frontend.report import Report, suggest
+from kina.frontend.source import Extent
+
+_FOREIGN_NAMES = {"dim": "axis", "keepdims": "reduce_keep", "keepdim": "reduce_keep"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The arguments that a callee takes, each exactly once."""
+
+    positional: tuple[str, ...]
+    """Given in this order, or by name."""
+    named: tuple[str, ...] = ()
+    """Given by name only."""
+    notes: tuple[Note, ...] = ()
+    """Where to look when the arguments do not fit."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every name."""
+        return self.positional + self.named
+
+
+Bound = dict[str, Expr | DimsExpr]
+
+
+def bind_arguments(call: Call, shape: Shape, report: Report) -> Bound | None:
+    """Each argument under the name it fills; None after reporting what does not fit."""
+    bound: Bound = {}
+    given: dict[str, Extent] = {}
+    fits = True
+    for position, argument in enumerate(call.arguments):
+        name = _target(call, shape, position, argument, given, report)
+        if name is None:
+            fits = False
+        else:
+            bound[name] = argument.value
+            given[name] = argument.name.extent if argument.name else argument.value.extent
+    missing = [name for name in shape.all if name not in bound]
+    if fits and missing:
+        _report_missing(call, shape, missing, report)
+    return bound if fits and not missing else None
+
+
+def _target(
+    call: Call,
+    shape: Shape,
+    position: int,
+    argument: Argument,
+    given: dict[str, Extent],
+    report: Report,
+) -> str | None:
+    """The name that `argument` fills, or None after reporting that it fills none."""
+    if argument.name is None:
+        return _positional_target(call, shape, position, argument, report)
+    name = argument.name.name
+    callee = call.callee.name
+    if name not in shape.all:
+        meant = _FOREIGN_NAMES.get(name)
+        help_ = f"did you mean `{meant}`?" if meant else suggest(name, shape.all)
+        message = f"{callee}: unknown argument `{name}`, expected {_list(shape.all)}"
+        report.error(message, argument.name.extent, shape.notes, help_)
+        return None
+    if name in given:
+        first = report.note("the first one", given[name])
+        message = f"{callee}: argument `{name}` is given twice"
+        report.error(message, argument.name.extent, [first])
+        return None
+    return name
+
+
+def _positional_target(
+    call: Call, shape: Shape, position: int, argument: Argument, report: Report
+) -> str | None:
+    callee = call.callee.name
+    if any(earlier.name for earlier in call.arguments[:position]):
+        message = f"{callee}: a positional argument stands after a named one"
+        report.error(message, argument.value.extent, help="put named arguments last")
+        return None
+    if position < len(shape.positional):
+        return shape.positional[position]
+    wanted = f"{len(shape.positional)} positional {_plural('argument', shape.positional)}"
+    report.error(
+        f"{callee}: unexpected argument, expected {wanted} ({_list(shape.positional)})",
+        argument.value.extent,
+        shape.notes,
+        _named_help(shape, argument),
+    )
+    return None
+
+
+def _named_help(shape: Shape, argument: Argument) -> str | None:
+    value = argument.value
+    if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
+        return "the axis is always named: axis=…"
+    if isinstance(value, Name) and "op" in shape.named:
+        return f"the reduction is always named: op={value.name}"
+    return None
+
+
+def _report_missing(call: Call, shape: Shape, missing: Sequence[str], report: Report) -> None:
+    shown = ", ".join(f"`{name}`" for name in missing)
+    message = f"{call.callee.name}: missing {_plural('argument', missing)} {shown}"
+    named = [f"{name}=…" for name in missing if name in shape.named]
+    help_ = f"write {', '.join(named)}" if named else None
+    report.error(message, call.callee.extent, shape.notes, help_)
+
+
+def _plural(word: str, items: Sequence[str]) -> str:
+    return word if len(items) == 1 else f"{word}s"
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"

@@ -1,0 +1,179 @@
+"""Calls: of operations, and of top-level functions.
+
+A function wins over an operation of the same name from its own binding on; a variable never stands
+in a call position, so a variable may be called `log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kina.calls import bind, substitute
+from kina.frontend.arguments import Bound, Shape, bind_arguments
+from kina.frontend.ast import Call, Dims, Expr, Name
+from kina.frontend.context import Context, Known
+from kina.frontend.meaning import WRONG, Meaning, TupleValue
+from kina.frontend.operations import Operand, OperationChecker
+from kina.frontend.report import suggest
+from kina.frontend.steps import Steps
+from kina.frontend.typed import CallFunction, Value
+from kina.ops import OPS, REDUCTIONS
+from kina.rules import RuleError
+from kina.types import Signature, TensorType, Type
+
+_POSITIONAL_ATTRIBUTES = ("dims", "dtype")
+
+
+class CallChecker:
+    """Checks calls; `check` gives the meaning of an argument."""
+
+    def __init__(
+        self,
+        context: Context,
+        operations: OperationChecker,
+        check: Callable[[Expr], Steps[Meaning]],
+    ) -> None:
+        self._context = context
+        self._report = context.report
+        self._operations = operations
+        self._check = check
+
+    def call(self, node: Call) -> Steps[Meaning]:
+        """The meaning of any call."""
+        known = self._context.known.get(node.callee.name)
+        if known is not None:
+            return (yield self._function(node, known))
+        if node.callee.name in OPS:
+            return (yield self._operation(node))
+        self._report_unknown(node)
+        yield self._rest(node)
+        return WRONG
+
+    def _rest(self, node: Call) -> Steps[None]:
+        """Checks the arguments of a call that cannot be checked itself."""
+        for position, argument in enumerate(node.arguments):
+            value = argument.value
+            # A bare name past the first argument may be a word: a dtype, a reduction.
+            is_word = isinstance(value, Name) and position > 0
+            if argument.name is None and not is_word and not isinstance(value, Dims):
+                yield self._check(value)
+
+    def _report_unknown(self, node: Call) -> None:
+        name, extent = node.callee.name, node.callee.extent
+        later = self._context.later.get(name)
+        variable = self._context.scope.find(name)
+        if later is not None:
+            note = self._report.note("it is bound here", later.extent)
+            help_ = "a function may call only functions bound before it: there is no recursion"
+            self._report.error(f"`{name}` is called before its binding", extent, [note], help_)
+        elif variable is not None:
+            note = self._report.note("it is bound here", variable.extent)
+            self._report.error(f"`{name}` is a variable, expected a function", extent, [note])
+        elif name in REDUCTIONS:
+            help_ = f"a reduction is written .reduce(op={name}, axis=…)"
+            self._report.error(f"unknown function `{name}`", extent, help=help_)
+        else:
+            help_ = suggest(name, [*self._context.known, *OPS])
+            self._report.error(f"unknown function `{name}`", extent, help=help_)
+
+    def _operation(self, node: Call) -> Steps[Meaning]:
+        op = OPS[node.callee.name]
+        positional = tuple(name for name in op.attributes if name in _POSITIONAL_ATTRIBUTES)
+        named = tuple(name for name in op.attributes if name not in _POSITIONAL_ATTRIBUTES)
+        bound = bind_arguments(node, Shape(op.operands + positional, named), self._report)
+        if bound is None:
+            yield self._rest(node)
+            return WRONG
+        operands: list[Operand] | None = yield self._operands(op.name, op.operands, bound)
+        attributes = self._operations.attributes(op.name, bound)
+        if operands is None or attributes is None:
+            return WRONG
+        return self._operations.apply(op.name, node.callee.extent, operands, *attributes)
+
+    def _operands(
+        self, callee: str, names: tuple[str, ...], bound: Bound
+    ) -> Steps[list[Operand] | None]:
+        """The meaning of each operand, in the order in which they are written."""
+        found: dict[str, Operand] = {}
+        for name, node in bound.items():
+            if name not in names:
+                continue
+            if isinstance(node, Dims):
+                message = f"{callee}: {name} is a list of dimensions, expected a tensor"
+                self._report.error(message, node.extent)
+                continue
+            meaning: Meaning = yield self._check(node)
+            found[name] = meaning, node
+        return [found[name] for name in names] if len(found) == len(names) else None
+
+    def _function(self, node: Call, known: Known) -> Steps[Meaning]:
+        signature = known.signature
+        if signature is None:
+            yield self._rest(node)
+            return WRONG
+        names = tuple(parameter.name for parameter in signature.parameters)
+        declared = self._report.note(f"{signature} is defined here", known.name.extent)
+        bound = bind_arguments(node, Shape(names, notes=(declared,)), self._report)
+        if bound is None:
+            yield self._rest(node)
+            return WRONG
+        operands: list[Operand] | None = yield self._operands(signature.name, names, bound)
+        tensors = None if operands is None else self._tensors(signature, operands)
+        if operands is None or tensors is None:
+            return WRONG
+        return self._apply(node, known, signature, tensors, operands)
+
+    def _tensors(self, signature: Signature, operands: list[Operand]) -> list[Value] | None:
+        tensors: list[Value] = []
+        for parameter, (meaning, node) in zip(signature.parameters, operands, strict=True):
+            if isinstance(meaning, Value):
+                tensors.append(meaning)
+            elif isinstance(meaning, TupleValue):
+                message = f"{signature.name}: `{parameter.name}` is a tuple, expected a tensor"
+                help_ = "take it apart: let (a, b) = … in"
+                self._report.error(message, node.extent, help=help_)
+            else:
+                self._context.no_number(meaning, node)
+        return tensors if len(tensors) == len(operands) else None
+
+    def _apply(
+        self,
+        node: Call,
+        known: Known,
+        signature: Signature,
+        tensors: list[Value],
+        operands: list[Operand],
+    ) -> Meaning:
+        parameters = [parameter.type for parameter in signature.parameters]
+        try:
+            binding = bind(signature.name, parameters, [tensor.type for tensor in tensors])
+        except RuleError as error:
+            self._report_argument(error, node, known, signature, operands)
+            return WRONG
+        types = [substitute(result, binding) for result in signature.results]
+        results = [Value(type_) for type_ in types]
+        self._context.body.append(
+            CallFunction(signature.name, tuple(tensors), tuple(results), node.callee.extent)
+        )
+        return _rebuild(signature.result, results)
+
+    def _report_argument(
+        self,
+        error: RuleError,
+        node: Call,
+        known: Known,
+        signature: Signature,
+        operands: list[Operand],
+    ) -> None:
+        assert isinstance(error.blame, int)
+        argument = operands[error.blame][1]
+        parameter = signature.parameters[error.blame]
+        message = f"parameter `{parameter.name}` has type {parameter.type}"
+        notes = [self._report.note(message, known.parameters[error.blame])]
+        notes += self._context.scope.declared(argument)
+        self._report.error(error.message, argument.extent, notes, error.help)
+
+
+def _rebuild(type_: Type, results: list[Value]) -> Meaning:
+    """The results of a call as its declared result: one tensor or a flat tuple."""
+    return results[0] if isinstance(type_, TensorType) else TupleValue(tuple(results))

@@ -1,0 +1,190 @@
+"""The type checker's core: what each expression means, and the instructions that compute it.
+
+An erroneous expression means `WRONG`; whatever depends on it stays silent, so that one mistake is
+reported once and independent ones show in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kina.frontend.ast import (
+    Binary,
+    Binding,
+    Call,
+    Expr,
+    Let,
+    Literal,
+    LiteralValue,
+    Name,
+    Negate,
+    NumberExpr,
+    TupleExpr,
+)
+from kina.frontend.calls import CallChecker
+from kina.frontend.check_types import resolve_type
+from kina.frontend.context import Context
+from kina.frontend.exact import (
+    Number,
+    NumberError,
+    Scalar,
+    combine,
+    read_number,
+    read_value,
+)
+from kina.frontend.meaning import WRONG, Meaning, TupleValue, Wrong, type_of
+from kina.frontend.operations import OperationChecker
+from kina.frontend.source import Extent
+from kina.frontend.steps import Steps
+from kina.frontend.typed import Value
+from kina.ops import BINARY_SYMBOLS
+from kina.types import TensorType, format_dims
+
+
+class ExpressionChecker:
+    """Checks the expressions of one function; every error goes to the context's report."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._report = context.report
+        self._operations = OperationChecker(context)
+        self._calls = CallChecker(context, self._operations, self.check)
+
+    def check(self, node: Expr) -> Steps[Meaning]:
+        """The meaning of any expression; a number is allowed."""
+        match node:
+            case Name():
+                return self._context.read(node)
+            case NumberExpr():
+                return self._number(node)
+            case Literal():
+                return self._literal(node)
+            case Negate():
+                meaning = yield self._negate(node)
+            case Binary():
+                meaning = yield self._binary(node)
+            case Call():
+                meaning = yield self._calls.call(node)
+            case TupleExpr():
+                meaning = yield self._tuple(node)
+            case Let():
+                meaning = yield self._let(node)
+        return meaning
+
+    def _number(self, node: NumberExpr) -> Meaning:
+        try:
+            return read_number(node.text)
+        except NumberError as error:
+            self._report.error(str(error), node.extent)
+            return WRONG
+
+    def _negate(self, node: Negate) -> Steps[Meaning]:
+        operand: Meaning = yield self.check(node.operand)
+        if isinstance(operand, Number):
+            return operand.negated()
+        return self._operations.apply("neg", node.operator, [(operand, node.operand)])
+
+    def _binary(self, node: Binary) -> Steps[Meaning]:
+        left: Meaning = yield self.check(node.left)
+        right: Meaning = yield self.check(node.right)
+        if isinstance(left, Number) and isinstance(right, Number):
+            return self._fold(node, left, right)
+        operands = [(left, node.left), (right, node.right)]
+        return self._operations.apply(BINARY_SYMBOLS[node.symbol], node.operator, operands)
+
+    def _fold(self, node: Binary, left: Number, right: Number) -> Meaning:
+        try:
+            return combine(node.symbol, left, right)
+        except NumberError as error:
+            self._report.error(str(error), node.operator)
+            return WRONG
+
+    def _tuple(self, node: TupleExpr) -> Steps[Meaning]:
+        items: list[Meaning] = []
+        for item in node.items:
+            meaning: Meaning = yield self.check(item)
+            items.append(self._context.no_number(meaning, item))
+        return TupleValue(tuple(items))
+
+    def _let(self, node: Let) -> Steps[Meaning]:
+        scope = self._context.scope
+        mark = scope.enter()
+        for binding in node.bindings:
+            meaning: Meaning = yield self.check(binding.value)
+            self._bind(binding, self._context.no_number(meaning, binding.value))
+        body: Meaning = yield self.check(node.body)
+        scope.leave(mark)
+        return body
+
+    def _bind(self, binding: Binding, meaning: Meaning) -> None:
+        items = self._take_apart(binding, meaning)
+        bound: dict[str, Extent] = {}
+        for name, item in zip(binding.names, items, strict=True):
+            if name.name in bound:
+                note = self._report.note("the first one", bound[name.name])
+                message = f"the pattern binds `{name.name}` twice"
+                self._report.error(message, name.extent, [note])
+            bound[name.name] = name.extent
+            self._context.scope.bind(name.name, item, name.extent)
+
+    def _take_apart(self, binding: Binding, meaning: Meaning) -> Sequence[Meaning]:
+        count = len(binding.names)
+        if count == 1:
+            return [meaning]
+        if isinstance(meaning, TupleValue) and len(meaning.items) == count:
+            return meaning.items
+        if meaning is not WRONG:
+            self._report_pattern(binding, meaning)
+        return [WRONG] * count
+
+    def _report_pattern(self, binding: Binding, meaning: Meaning) -> None:
+        count = len(binding.names)
+        came = f"one of {len(meaning.items)}" if isinstance(meaning, TupleValue) else "a tensor"
+        note = self._report.note(f"the value has type {type_of(meaning)}", binding.value.extent)
+        message = f"the pattern takes a tuple of {count} apart, found {came}"
+        self._report.error(message, binding.pattern, [note])
+
+    def _literal(self, node: Literal) -> Meaning:
+        type_ = resolve_type(node.type, self._context.symbols, self._report)
+        if type_ is None:
+            return WRONG
+        values = [self._value(value, type_) for value in node.values]
+        known = [value for value in values if not isinstance(value, Wrong)]
+        if len(known) < len(values) or not self._count_fits(node, type_):
+            return WRONG
+        return self._constant(known, type_, node.type.extent)
+
+    def _value(self, value: LiteralValue, type_: TensorType) -> Scalar | Wrong:
+        try:
+            return read_value(value.text, type_.dtype)
+        except NumberError as error:
+            self._report.error(str(error), value.extent)
+            return WRONG
+
+    def _count_fits(self, node: Literal, type_: TensorType) -> bool:
+        found = len(node.values)
+        if found == 1:
+            return True
+        if type_.symbols:
+            self._report.error(
+                f"a literal with symbolic dimensions takes one value for all, found {found}",
+                node.values[1].extent,
+            )
+            return False
+        expected = 1
+        for dim in type_.dims:
+            assert isinstance(dim, int)
+            expected *= dim
+        if found == expected:
+            return True
+        wanted = f"{expected}, or one for all" if expected > 1 else "1"
+        self._report.error(
+            f"{found} values for shape {format_dims(type_.dims)}, expected {wanted}",
+            node.values[min(expected, found - 1)].extent,
+        )
+        return False
+
+    def _constant(self, values: Sequence[Scalar], type_: TensorType, at: Extent) -> Value:
+        if type_.symbols:
+            return self._operations.splat(values[0], type_, at)
+        return self._context.constant(tuple(values), type_, at)

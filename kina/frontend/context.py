@@ -1,0 +1,80 @@
+"""What checking one function shares: names in scope, symbols, and the instructions so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kina.dtypes import DTYPES
+from kina.frontend.ast import Expr, Identifier, Name
+from kina.frontend.exact import Number, Scalar
+from kina.frontend.meaning import WRONG, Meaning, Scope
+from kina.frontend.report import Report, suggest
+from kina.frontend.source import Extent
+from kina.frontend.typed import Constant, Instruction, Value
+from kina.ops import OPS
+from kina.types import Signature, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A top-level function that calls may name."""
+
+    name: Identifier
+    signature: Signature | None
+    """None: the function is erroneous, and calls of it stay silent."""
+    parameters: tuple[Extent, ...] = ()
+    """Where each parameter is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The state of checking one function."""
+
+    report: Report
+    symbols: tuple[str, ...]
+    """The dimension names that the parameters bind."""
+    known: Mapping[str, Known]
+    """The functions bound before this one."""
+    later: Mapping[str, Identifier]
+    """Where this function and those after it are bound."""
+    scope: Scope
+    body: list[Instruction] = field(default_factory=list[Instruction])
+
+    def read(self, node: Name) -> Meaning:
+        """The meaning of a variable."""
+        variable = self.scope.find(node.name)
+        if variable is not None:
+            return variable.meaning
+        message, help_ = self._explain_unknown(node.name)
+        self.report.error(message, node.extent, help=help_)
+        return WRONG
+
+    def _explain_unknown(self, name: str) -> tuple[str, str | None]:
+        if name in self.known or name in self.later:
+            return f"`{name}` is a function, expected a tensor", f"call it: {name}(…)"
+        if name in OPS:
+            return f"`{name}` is an operation, expected a tensor", f"call it: {name}(…)"
+        if name in DTYPES:
+            return f"`{name}` is a dtype, expected a tensor", None
+        if name in self.symbols:
+            return f"`{name}` is a dimension, expected a tensor", None
+        return f"unknown name `{name}`", suggest(name, self.scope.names())
+
+    def no_number(self, meaning: Meaning, node: Expr) -> Meaning:
+        """`meaning`, unless it is a number: that has neither dtype nor shape on its own."""
+        if not isinstance(meaning, Number):
+            return meaning
+        self.report.error(
+            f"the number {meaning} has no dtype and no shape here",
+            node.extent,
+            help="a number stands beside a tensor in arithmetic; "
+            f"on its own write a literal such as tensor<F32, []>({meaning})",
+        )
+        return WRONG
+
+    def constant(self, values: tuple[Scalar, ...], type_: TensorType, at: Extent) -> Value:
+        """Emits a constant."""
+        result = Value(type_)
+        self.body.append(Constant(values, result, at))
+        return result

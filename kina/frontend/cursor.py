@@ -1,0 +1,109 @@
+"""A position in the tokens, with what every part of the parser needs: look, take, expect, fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from kina.errors import Note
+from kina.frontend.ast import Identifier
+from kina.frontend.lexer import Token, TokenKind
+from kina.frontend.report import Report
+from kina.frontend.source import Extent
+
+T = TypeVar("T")
+
+
+class Panic(Exception):
+    """The current statement or item cannot be read further; the error is already reported."""
+
+
+class Cursor:
+    """Reads tokens from left to right."""
+
+    def __init__(self, tokens: list[Token], report: Report) -> None:
+        self._tokens = tokens
+        self._index = 0
+        self._report = report
+
+    @property
+    def current(self) -> Token:
+        """The token that comes next."""
+        return self._tokens[self._index]
+
+    @property
+    def previous(self) -> Token:
+        """The token taken last."""
+        return self._tokens[max(0, self._index - 1)]
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every token is taken."""
+        return self.current.kind is TokenKind.END
+
+    def since(self, start: int) -> Extent:
+        """The extent from offset `start` to the end of the token taken last."""
+        return Extent(start, self.previous.end)
+
+    def ahead(self, distance: int) -> Token:
+        """The token `distance` after the current one, or the end."""
+        return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
+
+    def at(self, *texts: str) -> bool:
+        """Whether the current token is one of `texts`."""
+        return self.current.text in texts and not self.at_end
+
+    def at_kind(self, kind: TokenKind) -> bool:
+        """Whether the current token is of `kind`."""
+        return self.current.kind is kind
+
+    def advance(self) -> Token:
+        """Takes the current token; the end stays."""
+        token = self.current
+        if not self.at_end:
+            self._index += 1
+        return token
+
+    def accept(self, text: str) -> Token | None:
+        """Takes the current token if it is `text`."""
+        return self.advance() if self.at(text) else None
+
+    def expect(self, text: str, where: str = "", opened: Token | None = None) -> Token:
+        """Takes `text` or fails; `opened` is the bracket that `text` would close."""
+        if self.at(text):
+            return self.advance()
+        notes = []
+        if opened is not None:
+            notes = [self._report.note(f"`{opened.text}` is opened here", opened.extent)]
+        raise self.fail(f"`{text}`{where}", *notes)
+
+    def identifier(self, what: str) -> Identifier:
+        """Takes a name or fails: `what` says which one is expected."""
+        if not self.at_kind(TokenKind.NAME):
+            raise self.fail(what)
+        token = self.advance()
+        return Identifier(token.extent, token.text)
+
+    def fail(self, expected: str, *notes: Note, help: str | None = None) -> Panic:
+        """Reports that `expected` should stand here; the caller raises the result."""
+        if not self.at_kind(TokenKind.ERROR):
+            message = f"expected {expected}, found {self.current.describe()}"
+            self._report.error(message, self.current.extent, notes, help)
+        return Panic()
+
+    def refuse(self, message: str, at: Extent, help: str | None = None) -> Panic:
+        """Reports `message` at a place of choice; the caller raises the result."""
+        self._report.error(message, at, help=help)
+        return Panic()
+
+    def note(self, message: str, at: Extent) -> Note:
+        """A note that points at `at`."""
+        return self._report.note(message, at)
+
+    def items(self, opened: Token, close: str, read: Callable[[], T]) -> Iterator[T]:
+        """The items of a comma list up to `close`, which is taken; a trailing comma is allowed."""
+        while not self.at(close):
+            yield read()
+            if not self.accept(","):
+                break
+        self.expect(close, opened=opened)

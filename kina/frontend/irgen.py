@@ -1,0 +1,113 @@
+"""From the typed program to kina IR: one operation per instruction, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from kina.dialects.call import CallOp
+from kina.dialects.elementwise import ConstantOp
+from kina.dialects.kina import build
+from kina.dialects.types import to_ir
+from kina.frontend.source import Extent, Source
+from kina.frontend.typed import (
+    Apply,
+    CallFunction,
+    Constant,
+    Instruction,
+    TypedFunction,
+    TypedProgram,
+    Value,
+)
+from kina.types import Placement
+
+PARAMETER_NAME = "kina.name"
+"""The argument attribute that holds a parameter's name."""
+
+
+def generate(program: TypedProgram) -> ModuleOp:
+    """A module with one public `func.func` per function; a tuple becomes several results."""
+    module = ModuleOp([_function(function, program.source) for function in program.functions])
+    module.location = _location(program.source, Extent(0, 0))
+    return module
+
+
+def _location(source: Source, extent: Extent) -> FileLineColLoc:
+    line, column = source.position(extent.start)
+    return FileLineColLoc(StringAttr(source.name), IntAttr(line), IntAttr(column))
+
+
+def _function(function: TypedFunction, source: Source) -> FuncOp:
+    block = _body(function, source)
+    signature = function.signature
+    type_ = FunctionType.from_lists(
+        [to_ir(parameter.type) for parameter in signature.parameters],
+        [to_ir(result) for result in signature.results],
+    )
+    names: Iterable[Attribute] = (
+        DictionaryAttr({PARAMETER_NAME: StringAttr(parameter.name)})
+        for parameter in signature.parameters
+    )
+    op = FuncOp(signature.name, type_, Region(block), arg_attrs=ArrayAttr(names))
+    op.location = _location(source, function.extent)
+    return op
+
+
+def _body(function: TypedFunction, source: Source) -> Block:
+    block = Block(arg_types=[to_ir(value.type) for value in function.parameters])
+    values: dict[Value, SSAValue] = {}
+    for value, argument, extent in zip(
+        function.parameters, block.args, function.parameter_extents, strict=True
+    ):
+        argument.location = _location(source, extent)
+        values[value] = argument
+    for instruction in function.body:
+        op = _operation(instruction, values)
+        op.location = _location(source, instruction.extent)
+        block.add_op(op)
+    returned = ReturnOp(*(values[value] for value in function.results))
+    returned.location = _location(source, function.result_extent)
+    block.add_op(returned)
+    return block
+
+
+def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Operation:
+    """The operation of an instruction; its results are entered into `values`."""
+    match instruction:
+        case Apply():
+            operands = [values[operand] for operand in instruction.operands]
+            op = build(instruction.op, operands, instruction.attributes)
+            values[instruction.result] = op.result
+        case Constant():
+            op = _constant(instruction)
+            values[instruction.result] = op.result
+        case CallFunction():
+            op = _call(instruction, values)
+    return op
+
+
+def _constant(instruction: Constant) -> ConstantOp:
+    type_ = instruction.result.type
+    plain = to_ir(type(type_)(type_.dtype, type_.dims, Placement.HOST))
+    payload = DenseIntOrFPElementsAttr.from_list(plain, list(instruction.values))
+    return ConstantOp(payload, type_.placement)
+
+
+def _call(instruction: CallFunction, values: dict[Value, SSAValue]) -> CallOp:
+    operands = [values[operand] for operand in instruction.operands]
+    types = [to_ir(result.type) for result in instruction.results]
+    op = CallOp(instruction.callee, operands, types)
+    values.update(zip(instruction.results, op.results, strict=True))
+    return op

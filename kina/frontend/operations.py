@@ -1,0 +1,181 @@
+"""Operations: their operands and compile-time arguments, checked by the shared type rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kina.errors import Note
+from kina.frontend.arguments import Bound
+from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr
+from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
+from kina.frontend.context import Context
+from kina.frontend.exact import Number, NumberError, Scalar, convert
+from kina.frontend.meaning import WRONG, Meaning, TupleValue
+from kina.frontend.report import suggest
+from kina.frontend.source import Extent
+from kina.frontend.typed import Apply, Value
+from kina.ops import OPS, REDUCTIONS, Family
+from kina.rules import Attribute, RuleError, implemented_reductions, infer
+from kina.types import TensorType
+
+Operand = tuple[Meaning, Expr]
+
+
+class OperationChecker:
+    """Checks operations and emits them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._report = context.report
+
+    def apply(
+        self,
+        op: str,
+        at: Extent,
+        operands: Sequence[Operand],
+        attributes: dict[str, Attribute] | None = None,
+        blame: dict[str, Extent] | None = None,
+    ) -> Meaning:
+        """Applies `op`; `at` is its own token, `blame` the places of its compile-time arguments."""
+        tensors = self._tensors(op, operands)
+        if tensors is None:
+            return WRONG
+        try:
+            type_ = infer(op, [t.type for t in tensors], attributes or {})
+        except RuleError as error:
+            self._report_rule(error, op, at, operands, blame or {})
+            return WRONG
+        values = self._with_constants(tensors, operands)
+        if values is None:
+            return WRONG
+        if too_large(type_):
+            self._report.error(f"{op}: the result {type_} takes more than 2^63 - 1 bytes", at)
+            return WRONG
+        return self.emit(op, values, attributes or {}, type_, at)
+
+    def emit(
+        self,
+        op: str,
+        operands: Sequence[Value],
+        attributes: dict[str, Attribute],
+        type_: TensorType,
+        at: Extent,
+    ) -> Value:
+        """Emits a checked operation."""
+        result = Value(type_)
+        self._context.body.append(Apply(op, tuple(operands), attributes, result, at))
+        return result
+
+    def splat(self, value: Scalar, type_: TensorType, at: Extent) -> Value:
+        """One value in every element: a rank-0 constant, broadcast."""
+        scalar = self._context.constant((value,), type_.with_dims(()), at)
+        if not type_.dims:
+            return scalar
+        return self.emit("broadcast", [scalar], {"dims": type_.dims}, type_, at)
+
+    def _tensors(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
+        """The operands as tensors, a number as the tensor beside it; None if one is wrong."""
+        beside = next((m for m, _ in operands if isinstance(m, Value)), None)
+        quiet = any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
+        tensors: list[Value] = []
+        for position, (meaning, node) in enumerate(operands):
+            if isinstance(meaning, Number) and OPS[op].family is Family.BINARY and beside:
+                tensors.append(beside)
+            elif isinstance(meaning, Value):
+                tensors.append(meaning)
+            else:
+                self._refuse(op, position, meaning, node, quiet)
+        return tensors if len(tensors) == len(operands) else None
+
+    def _refuse(self, op: str, position: int, meaning: Meaning, node: Expr, quiet: bool) -> None:
+        if isinstance(meaning, TupleValue):
+            role = OPS[op].operands[position]
+            message = f"{op}: {role} is a tuple of {len(meaning.items)}, expected a tensor"
+            self._report.error(message, node.extent, help="take it apart: let (a, b) = … in")
+        elif not quiet:
+            self._context.no_number(meaning, node)
+
+    def _with_constants(
+        self, tensors: Sequence[Value], operands: Sequence[Operand]
+    ) -> list[Value] | None:
+        """The operands again, each number now a constant of its own."""
+        values: list[Value] = []
+        for tensor, (meaning, node) in zip(tensors, operands, strict=True):
+            if not isinstance(meaning, Number):
+                values.append(tensor)
+                continue
+            try:
+                value = convert(meaning, tensor.type.dtype)
+            except NumberError as error:
+                notes = self._context.scope.declared(*(node for _, node in operands))
+                self._report.error(str(error), node.extent, notes)
+                return None
+            values.append(self.splat(value, tensor.type, node.extent))
+        return values
+
+    def _report_rule(
+        self,
+        error: RuleError,
+        op: str,
+        at: Extent,
+        operands: Sequence[Operand],
+        blame: dict[str, Extent],
+    ) -> None:
+        place = at
+        if isinstance(error.blame, int):
+            place = operands[error.blame][1].extent
+        elif error.blame is not None:
+            place = blame.get(error.blame, at)
+        notes: Sequence[Note] = self._context.scope.declared(*(node for _, node in operands))
+        self._report.error(error.message, place, notes, error.help)
+
+    def attributes(
+        self, op: str, bound: Bound
+    ) -> tuple[dict[str, Attribute], dict[str, Extent]] | None:
+        """The compile-time arguments of `op` and their places; None if one is wrong."""
+        readers = {"axis": self._axis, "op": self._word, "dtype": self._dtype, "dims": self._dims}
+        found: dict[str, Attribute] = {}
+        for name in OPS[op].attributes:
+            value = readers[name](op, bound[name])
+            if value is not None:
+                found[name] = value
+        places = {name: bound[name].extent for name in OPS[op].attributes}
+        return (found, places) if len(found) == len(places) else None
+
+    def _axis(self, op: str, node: Expr | Dims) -> int | None:
+        sign, number = 1, node
+        while isinstance(number, Negate):
+            sign, number = -sign, number.operand
+        if isinstance(number, NumberExpr) and number.text.isdigit() and len(number.text) < 20:
+            return sign * int(number.text)
+        message = f"{op}: the axis is not a compile-time integer, expected such as axis=1"
+        self._report.error(message, node.extent)
+        return None
+
+    def _word(self, op: str, node: Expr | Dims) -> str | None:
+        if not isinstance(node, Name):
+            words = ", ".join(implemented_reductions())
+            self._report.error(f"{op}: expected one of {words} after op=", node.extent)
+            return None
+        if node.name in REDUCTIONS:
+            return node.name
+        words = ", ".join(implemented_reductions())
+        self._report.error(
+            f"{op}: unknown op={node.name}, expected one of {words}",
+            node.extent,
+            help=suggest(node.name, implemented_reductions()),
+        )
+        return None
+
+    def _dtype(self, op: str, node: Expr | Dims) -> Attribute | None:
+        if isinstance(node, Name):
+            return resolve_dtype(Identifier(node.extent, node.name), self._report)
+        self._report.error(f"{op}: expected a dtype such as F32", node.extent)
+        return None
+
+    def _dims(self, op: str, node: Expr | Dims) -> Attribute | None:
+        if isinstance(node, Dims):
+            return resolve_dims(node, self._context.symbols, self._report)
+        message = f"{op}: expected dimensions in brackets such as [2, 3]"
+        self._report.error(message, node.extent)
+        return None

@@ -1,0 +1,189 @@
+"""Expressions: recursive descent with a Pratt core for the binary operators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kina.frontend.ast import (
+    Argument,
+    Binary,
+    Binding,
+    Call,
+    Expr,
+    Identifier,
+    Let,
+    Name,
+    Negate,
+    NumberExpr,
+    TupleExpr,
+)
+from kina.frontend.cursor import Cursor
+from kina.frontend.lexer import Token, TokenKind
+from kina.frontend.parse_types import parse_dims, parse_literal
+from kina.frontend.source import Extent
+from kina.frontend.steps import Steps
+
+MAX_NESTING = 256
+"""How deeply brackets and bindings may nest in one another."""
+
+_POWERS = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+class ExpressionParser:
+    """Reads expressions; every method that returns `Steps` is one rule of the grammar."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._depth = 0
+        self.open_lets = 0
+        """How many `let` still wait for their `in`: recovery skips as many."""
+
+    def reset(self) -> None:
+        """Forgets what was open: a new statement begins."""
+        self._depth = self.open_lets = 0
+
+    def expression(self) -> Steps[Expr]:
+        """A chain of bindings and its body, or a sum."""
+        cursor = self._cursor
+        start = cursor.current.start
+        bindings: list[Binding] = []
+        while cursor.at("let"):
+            bindings.append((yield self._inner_binding()))
+        body: Expr = yield self._binary(0)
+        return Let(cursor.since(start), tuple(bindings), body) if bindings else body
+
+    def _inner_binding(self) -> Steps[Binding]:
+        self.open_lets += 1
+        binding: Binding = yield self.binding()
+        self._cursor.expect("in", " after the value of the binding")
+        self.open_lets -= 1
+        return binding
+
+    def binding(self) -> Steps[Binding]:
+        """`let pattern = value`, without the `in`."""
+        cursor = self._cursor
+        let = cursor.expect("let")
+        start = cursor.current.start
+        names = self._pattern()
+        pattern = cursor.since(start)
+        cursor.expect("=", " after the name of the binding")
+        self._refuse_function()
+        self._enter(let)
+        value: Expr = yield self.expression()
+        self._depth -= 1
+        return Binding(names, pattern, value)
+
+    def _refuse_function(self) -> None:
+        if self._cursor.at("fn", "reverseMode"):
+            raise self._cursor.fail("an expression", help="functions are defined at the top level")
+
+    def _pattern(self) -> tuple[Identifier, ...]:
+        cursor = self._cursor
+        opened = cursor.current
+        if not cursor.accept("("):
+            return (cursor.identifier("a name, or a pattern such as `(a, b)`"),)
+        names = tuple(cursor.items(opened, ")", lambda: cursor.identifier("a name")))
+        if len(names) < 2:
+            extent = cursor.since(opened.start)
+            raise cursor.refuse("a pattern in parentheses binds at least two names", extent)
+        return names
+
+    def _binary(self, floor: int) -> Steps[Expr]:
+        left: Expr = yield self._unary()
+        while (power := _POWERS.get(self._cursor.current.text, 0)) > floor:
+            operator = self._cursor.advance()
+            right: Expr = yield self._binary(power)
+            extent = Extent(left.extent.start, right.extent.end)
+            left = Binary(extent, operator.extent, operator.text, left, right)
+        return left
+
+    def _unary(self) -> Steps[Expr]:
+        minuses: list[Token] = []
+        while minus := self._cursor.accept("-"):
+            minuses.append(minus)
+        operand: Expr = yield self._postfix()
+        for minus in reversed(minuses):
+            operand = Negate(Extent(minus.start, operand.extent.end), minus.extent, operand)
+        return operand
+
+    def _postfix(self) -> Steps[Expr]:
+        cursor = self._cursor
+        value: Expr = yield self._primary()
+        while cursor.accept("."):
+            callee = cursor.identifier("the name of an operation or function after `.`")
+            value = yield self._call(callee, value)
+        return value
+
+    def _primary(self) -> Steps[Expr]:
+        cursor = self._cursor
+        token = cursor.current
+        if token.kind is TokenKind.NUMBER:
+            cursor.advance()
+            return NumberExpr(token.extent, token.text)
+        if token.kind is TokenKind.NAME:
+            cursor.advance()
+            if not cursor.at("("):
+                return Name(token.extent, token.text)
+            return (yield self._call(Identifier(token.extent, token.text), None))
+        if token.text == "(":
+            return (yield self._parenthesized())
+        if token.text == "tensor":
+            return parse_literal(cursor)
+        raise cursor.fail("an expression", help=_EXPRESSION_HELP.get(token.text))
+
+    def _parenthesized(self) -> Steps[Expr]:
+        cursor = self._cursor
+        opened = self._enter(cursor.advance())
+        items: list[Expr] = [(yield self.expression())]
+        comma = cursor.accept(",")
+        while comma and not cursor.at(")"):
+            items.append((yield self.expression()))
+            comma = cursor.accept(",")
+        cursor.expect(")", opened=opened)
+        self._depth -= 1
+        extent = cursor.since(opened.start)
+        if len(items) > 1:
+            return TupleExpr(extent, tuple(items))
+        if comma:
+            raise cursor.refuse("a tuple has at least two items", extent, "drop the comma")
+        return replace(items[0], extent=extent)
+
+    def _call(self, callee: Identifier, receiver: Expr | None) -> Steps[Expr]:
+        cursor = self._cursor
+        if not cursor.at("("):
+            raise cursor.fail(f"`(` and the arguments of `{callee.name}`")
+        opened = self._enter(cursor.advance())
+        arguments = [] if receiver is None else [Argument(None, receiver)]
+        while not cursor.at(")"):
+            arguments.append((yield self._argument()))
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", opened=opened)
+        self._depth -= 1
+        start = callee.extent.start if receiver is None else receiver.extent.start
+        return Call(cursor.since(start), callee, tuple(arguments))
+
+    def _argument(self) -> Steps[Argument]:
+        cursor = self._cursor
+        name = None
+        if cursor.at_kind(TokenKind.NAME) and cursor.ahead(1).text == "=":
+            name = cursor.identifier("a name")
+            cursor.advance()
+        if cursor.at("["):
+            return Argument(name, parse_dims(cursor))
+        value: Expr = yield self.expression()
+        return Argument(name, value)
+
+    def _enter(self, opened: Token) -> Token:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            message = f"nested too deeply: at most {MAX_NESTING} levels"
+            raise self._cursor.refuse(message, opened.extent, "name a part of it with `let`")
+        return opened
+
+
+_EXPRESSION_HELP = {
+    "let": "put the binding into parentheses: (let a = … in …)",
+    "[": "dimensions stand in an argument only; a tensor literal is tensor<F32, [2]>(1.0, 2.0)",
+    "fn": "functions are defined at the top level",
+}

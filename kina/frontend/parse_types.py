@@ -1,0 +1,76 @@
+"""Types, dimensions and tensor literals."""
+
+from __future__ import annotations
+
+from kina.frontend.ast import DimExpr, Dims, Identifier, Literal, LiteralValue, Size, TypeExpr
+from kina.frontend.cursor import Cursor
+from kina.frontend.lexer import TokenKind
+from kina.frontend.source import Extent
+
+_TYPE = "a type such as `tensor<F32, [2, 3]>`"
+_WORDS = ("inf", "nan", "true", "false")
+_VALUE = "a value: a number, `inf`, `nan`, `true` or `false`"
+
+
+def parse_type(cursor: Cursor) -> TypeExpr:
+    """`tensor<DTYPE, [dims], @placement>`."""
+    start = cursor.current.start
+    if not cursor.at("tensor"):
+        raise cursor.fail(_TYPE)
+    cursor.advance()
+    opened = cursor.expect("<", " after `tensor`")
+    dtype = cursor.identifier("a dtype such as `F32`")
+    cursor.expect(",", " and dimensions such as `[2, 3]`")
+    dims = parse_dims(cursor)
+    placement = _placement(cursor) if cursor.accept(",") else None
+    cursor.expect(">", opened=opened)
+    return TypeExpr(cursor.since(start), dtype, dims, placement)
+
+
+def _placement(cursor: Cursor) -> Identifier:
+    at = cursor.current
+    if not cursor.accept("@"):
+        raise cursor.fail("a placement: `@host` or `@device`")
+    name = cursor.identifier("`host` or `device` after `@`")
+    return Identifier(Extent(at.start, name.extent.end), name.name)
+
+
+def parse_dims(cursor: Cursor) -> Dims:
+    """`[B, 4]`, or `[]` for rank 0."""
+    if not cursor.at("["):
+        raise cursor.fail("dimensions such as `[2, 3]`")
+    opened = cursor.advance()
+    items = tuple(cursor.items(opened, "]", lambda: _dim(cursor)))
+    return Dims(cursor.since(opened.start), items)
+
+
+def _dim(cursor: Cursor) -> DimExpr:
+    token = cursor.current
+    if token.kind is TokenKind.NAME:
+        cursor.advance()
+        return Identifier(token.extent, token.text)
+    if token.kind is TokenKind.NUMBER and token.text.isdigit():
+        cursor.advance()
+        return Size(token.extent, token.text)
+    raise cursor.fail("a dimension: an integer of at least 1, or a name")
+
+
+def parse_literal(cursor: Cursor) -> Literal:
+    """`tensor<F32, [2]>(1.0, 2.0)`."""
+    type_ = parse_type(cursor)
+    opened = cursor.expect("(", " and the values of the tensor literal")
+    if cursor.at(")"):
+        raise cursor.fail(_VALUE)
+    values = tuple(cursor.items(opened, ")", lambda: _value(cursor)))
+    return Literal(cursor.since(type_.extent.start), type_, values)
+
+
+def _value(cursor: Cursor) -> LiteralValue:
+    start = cursor.current.start
+    sign = "-" if cursor.accept("-") else ""
+    token = cursor.current
+    words = _WORDS[:1] if sign else _WORDS
+    if token.kind is not TokenKind.NUMBER and not cursor.at(*words):
+        raise cursor.fail("a number or `inf`" if sign else _VALUE)
+    cursor.advance()
+    return LiteralValue(cursor.since(start), sign + token.text)

@@ -1,0 +1,84 @@
+"""The typed program: what the type checker makes of a syntax tree.
+
+Names, tuples and nesting are gone: a function is a list of instructions in the order of evaluation,
+each with a known type and place, and IR generation only has to write them down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kina.frontend.exact import Scalar
+from kina.frontend.source import Extent, Source
+from kina.rules import Attribute
+from kina.types import Signature, TensorType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One tensor: a parameter or a result of an instruction; compared by identity."""
+
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operation of the op table; `attributes` holds exactly the arguments it names."""
+
+    op: str
+    operands: tuple[Value, ...]
+    attributes: dict[str, Attribute]
+    result: Value
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A tensor known at compile time: its values row-major, or one for all (rank 0 too).
+
+    Its dimensions are integers.
+    """
+
+    values: tuple[Scalar, ...]
+    result: Value
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class CallFunction:
+    """A call of a top-level function; a tuple result is flattened."""
+
+    callee: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    extent: Extent
+
+
+Instruction = Apply | Constant | CallFunction
+
+
+@dataclass(frozen=True, slots=True)
+class TypedFunction:
+    """A function with a body."""
+
+    signature: Signature
+    parameters: tuple[Value, ...]
+    body: tuple[Instruction, ...]
+    results: tuple[Value, ...]
+    extent: Extent
+    parameter_extents: tuple[Extent, ...]
+    result_extent: Extent
+    """The expression that is returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedProgram:
+    """A whole checked file, its functions in order."""
+
+    source: Source
+    functions: tuple[TypedFunction, ...]
+
+    @property
+    def signatures(self) -> dict[str, Signature]:
+        """The type of each function by its name."""
+        return {function.signature.name: function.signature for function in self.functions}
