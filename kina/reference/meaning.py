@@ -202,4 +202,5 @@ def payload(raw: bytes, dtype: DType, shape: tuple[int, ...]) -> Array:
         elements = np.frombuffer(raw, np.uint8) != 0
     else:
         elements = np.frombuffer(raw, numpy_dtype(dtype))
-    return np.broadcast_to(elements, shape) if elements.size == 1 else elements.reshape(shape)
+    one = elements.size == 1
+    return np.broadcast_to(elements[0], shape) if one else elements.reshape(shape)
