@@ -5,7 +5,6 @@ Everything is printed beside what NumPy computes in float64.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np

@@ -29,7 +29,7 @@ TOLERANCE = 1e-5
 def compile_for(model: ByteModel) -> kina.Module:
     """The programs of `story.kina`, with as many rows of logits as `model` has."""
     text = PROGRAM.read_text(encoding="utf-8")
-    return kina.compile(text.replace("[256, 256]", f"[{len(model.rows)}, 256]"), str(PROGRAM))
+    return kina.compile(text.replace("[256, 256]", f"[{len(model.rows)}, 256]"), name=PROGRAM.name)
 
 
 def chunks(
