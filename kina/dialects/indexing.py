@@ -5,8 +5,12 @@ These operations are not `Pure`: their check holds whether the result is used or
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
+from kina import dtypes
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
@@ -16,7 +20,9 @@ from kina.dialects.base import (
     axis_prop,
     inferred,
 )
+from kina.dialects.types import from_ir
 from kina.rules import Attributes
+from kina.types import Dim, Placement
 
 
 @irdl_op_definition
@@ -68,3 +74,85 @@ class GatherOp(KinaOp):
     def __init__(self, values: Value, indices: Value) -> None:
         result = inferred("gather", [values, indices], {})
         super().__init__(operands=[values, indices], result_types=[result])
+
+
+@irdl_op_definition
+class CheckIndicesOp(IRDLOperation):
+    """The check of a take_along_axis on its own: every index is in `0 .. size-1`.
+
+    Made by simplify-kina, which keeps one for each take in program order; no surface syntax.
+    `axis` is the axis of the take, for the message; `size` is an integer or a symbol's name.
+    """
+
+    name = "kina.check_indices"
+
+    indices = operand_def(TENSOR)
+    axis = axis_prop()
+    size = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
+    assembly_format = (
+        "$indices ` ` `{` `axis` `=` $axis `,` `size` `=` $size `}` attr-dict `:` type($indices)"
+    )
+
+    def __init__(self, indices: Value, axis: int, size: Dim) -> None:
+        properties = {
+            "axis": axis_attribute(axis),
+            "size": StringAttr(size) if isinstance(size, str) else IntegerAttr(size, i64),
+        }
+        super().__init__(operands=[indices], properties=properties)
+
+    @property
+    def axis_value(self) -> int:
+        """The axis of the take, for the message."""
+        return self.axis.value.data
+
+    @property
+    def size_value(self) -> Dim:
+        """The size of that axis."""
+        return self.size.data if isinstance(self.size, StringAttr) else self.size.value.data
+
+    def verify_(self) -> None:
+        """The indices are I64 on the host."""
+        indices = from_ir(self.indices.type)
+        if indices.dtype is not dtypes.I64 or indices.placement is not Placement.HOST:
+            raise VerifyException(f"check_indices: indices have type {indices}, expected I64")
+
+
+@irdl_op_definition
+class SelectAlongAxisOp(KinaOp):
+    """take_along_axis without its check, and so `Pure`.
+
+    Made by simplify-kina, always after a `kina.check_indices` of the same indices and size.
+    """
+
+    name = "kina.select_along_axis"
+
+    values = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    axis = axis_prop()
+    assembly_format = (
+        f"$values `,` $indices{AXIS_FORMAT} `:` type($values) `,` type($indices) `->` type($result)"
+    )
+
+    traits = traits_def(Pure())
+
+    def __init__(self, values: Value, indices: Value, axis: int) -> None:
+        result = inferred("take_along_axis", [values, indices], {"axis": axis})
+        super().__init__(
+            operands=[values, indices],
+            properties={"axis": axis_attribute(axis)},
+            result_types=[result],
+        )
+
+    @property
+    def axis_value(self) -> int:
+        """The axis that the indices select along."""
+        return self.axis.value.data
+
+    @property
+    def rule_name(self) -> str:
+        """The type rule is that of take_along_axis."""
+        return "take_along_axis"
+
+    def rule_attributes(self) -> Attributes:
+        """The axis."""
+        return {"axis": self.axis_value}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Dialect, SSAValue
 
 from kina.dialects.base import KinaOp
+from kina.dialects.call import CallOp
 from kina.dialects.elementwise import (
     AddOp,
     CastOp,
@@ -19,7 +20,7 @@ from kina.dialects.elementwise import (
     SqrtOp,
     SubOp,
 )
-from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
+from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp, ReductionKindAttr
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -76,6 +77,9 @@ Kina = Dialect(
         TakeAlongAxisOp,
         CastOp,
         ConstantOp,
+        CallOp,
+        CheckIndicesOp,
+        SelectAlongAxisOp,
     ],
     [LayoutAttr, ReductionKindAttr],
 )
