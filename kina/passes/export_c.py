@@ -1,0 +1,207 @@
+"""`export-c`: gives each lowered function its C form, once and for all.
+
+`int64_t` symbols come first, then one pointer per input, then one per output. Everything is a plain
+pointer to contiguous row-major elements, also where sizes are symbolic. Inputs are never written;
+each result is materialised into its own output, so a function that returns an input, a constant
+or one value twice copies, and no buffer crosses the boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp, IndexCastOp, MuliOp
+from xdsl.dialects.bufferization import MaterializeInDestinationOp, ToTensorOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.memref import ReinterpretCastOp
+from xdsl.dialects.tensor import DimOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from kina.dialects.types import IRTensor
+from kina.errors import KinaError
+from kina.passes.located import stamp
+from kina.types import Dim
+
+OUTPUT_ATTRIBUTES = DictionaryAttr({"llvm.noalias": UnitAttr()})
+"""An output overlaps no other argument."""
+
+
+def read_dims(function: FuncOp, key: str) -> list[list[Dim]]:
+    """The dimensions that lower-kina wrote down under `key`, one list per tensor."""
+    attribute = function.attributes.get(key)
+    if not isinstance(attribute, ArrayAttr):
+        raise KinaError(
+            f"export-c: @{function.sym_name.data} has no {key}, expected a function that "
+            "lower-kina made: run lower-kina first"
+        )
+    rows = cast(ArrayAttr[ArrayAttr[StringAttr | IntegerAttr]], attribute)
+    return [
+        [dim.data if isinstance(dim, StringAttr) else dim.value.data for dim in row] for row in rows
+    ]
+
+
+@dataclass
+class _Exporter:
+    """Rewrites one function."""
+
+    function: FuncOp
+    block: Block
+    at: InsertPoint
+    """Where new operations go; what they all need stands before it."""
+    sizes: dict[str, SSAValue]
+    """The run-time size of each symbol, as an index."""
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Insert `op`, with the function's location; its result."""
+        stamp(op, self.function)
+        Rewriter.insert_op(op, self.at)
+        return op.results[0]
+
+    def pointer(self, tensor: IRTensor, position: int, like: SSAValue | None) -> BlockArgument:
+        """A new argument that points to the elements of `tensor`."""
+        element = tensor.element_type
+        shape = tensor.get_shape() if tensor.has_static_shape() else ()
+        location = like.location if isinstance(like, BlockArgument) else self.function.location
+        argument = self.block.insert_arg(MemRefType(element, shape), position, location)
+        argument.name_hint = like.name_hint if like is not None else None
+        return argument
+
+    def view(self, pointer: SSAValue, tensor: IRTensor, dims: Sequence[Dim]) -> SSAValue:
+        """The memref that `pointer` stands for: itself, or contiguous elements of run-time size."""
+        if tensor.has_static_shape():
+            return pointer
+        sizes = [self.sizes[dim] if isinstance(dim, str) else dim for dim in dims]
+        shape = MemRefType(tensor.element_type, tensor.get_shape())
+        strides = self.strides(sizes)
+        return self.insert(ReinterpretCastOp.from_dynamic(pointer, [0], sizes, strides, shape))
+
+    def strides(self, sizes: Sequence[SSAValue | int]) -> list[SSAValue | int]:
+        """Row-major strides; known ones stay integers."""
+        strides: list[SSAValue | int] = [1] * len(sizes)
+        for axis in range(len(sizes) - 1, 0, -1):
+            strides[axis - 1] = self.product(strides[axis], sizes[axis])
+        return strides
+
+    def product(self, left: SSAValue | int, right: SSAValue | int) -> SSAValue | int:
+        """`left * right`, computed now where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        if left == 1:
+            return right
+        return self.insert(MuliOp(self.index(left), self.index(right)))
+
+    def index(self, value: SSAValue | int) -> SSAValue:
+        """`value` as an SSA index."""
+        if isinstance(value, SSAValue):
+            return value
+        return self.insert(ConstantOp(IntegerAttr(value, IndexType())))
+
+
+def _export(function: FuncOp, prefix: str) -> None:
+    parameter_dims = read_dims(function, "parameter_dims")
+    result_dims = read_dims(function, "result_dims")
+    symbols = list(dict.fromkeys(d for dims in parameter_dims for d in dims if isinstance(d, str)))
+    block = function.body.block
+    first = block.first_op
+    assert first is not None, "a function ends in its return"
+    exporter = _Exporter(function, block, InsertPoint.before(first), {})
+    parameters = list(block.args)
+    _add_symbols(exporter, symbols)
+    for parameter, dims in zip(parameters, parameter_dims, strict=True):
+        _export_parameter(exporter, parameter, dims)
+    _export_results(exporter, result_dims)
+    function.properties["sym_name"] = StringAttr(prefix + function.sym_name.data)
+    function.attributes["symbols"] = ArrayAttr(StringAttr(symbol) for symbol in symbols)
+    function.update_function_type()
+    inputs = len(symbols) + len(parameters)
+    attributes = [DictionaryAttr({})] * inputs + [OUTPUT_ATTRIBUTES] * len(result_dims)
+    function.properties["arg_attrs"] = ArrayAttr(attributes)
+    region_dce(function.body)  # the sizes that symbols have replaced
+
+
+def _add_symbols(exporter: _Exporter, symbols: Sequence[str]) -> None:
+    """One leading i64 argument per symbol, and its value as an index."""
+    for position, symbol in enumerate(symbols):
+        argument = exporter.block.insert_arg(i64, position, exporter.function.location)
+        argument.name_hint = symbol
+        exporter.sizes[symbol] = exporter.insert(IndexCastOp(argument, IndexType()))
+
+
+def _export_parameter(exporter: _Exporter, parameter: BlockArgument, dims: Sequence[Dim]) -> None:
+    """Put a pointer in the place of a tensor parameter."""
+    tensor = cast(IRTensor, parameter.type)
+    pointer = exporter.pointer(tensor, parameter.index, parameter)
+    memref = exporter.view(pointer, tensor, dims)
+    value = exporter.insert(ToTensorOp(memref, restrict=True))
+    parameter.replace_all_uses_with(value)
+    exporter.block.erase_arg(parameter)
+    for use in list(value.uses):
+        if isinstance(use.operation, DimOp):
+            _resolve_dim(exporter, use.operation, dims)
+
+
+def _resolve_dim(exporter: _Exporter, op: DimOp, dims: Sequence[Dim]) -> None:
+    """The run-time size of a symbolic dimension is the symbol's argument."""
+    axis = op.index.owner
+    if not isinstance(axis, ConstantOp) or not isinstance(axis.value, IntegerAttr):
+        return
+    dim = dims[axis.value.value.data]
+    if isinstance(dim, str):
+        op.result.replace_all_uses_with(exporter.sizes[dim])
+
+
+def _export_results(exporter: _Exporter, result_dims: Sequence[Sequence[Dim]]) -> None:
+    """Write each result to a trailing pointer argument, just before the return."""
+    end = exporter.function.get_return_op()
+    assert end is not None, "a function ends in its return"
+    exporter.at = InsertPoint.before(end)
+    for value, dims in zip(end.operands, result_dims, strict=True):
+        tensor = cast(IRTensor, value.type)
+        pointer = exporter.pointer(tensor, len(exporter.block.args), None)
+        pointer.name_hint = "out"
+        memref = exporter.view(pointer, tensor, dims)
+        store = MaterializeInDestinationOp(
+            operands=[value, memref],
+            result_types=[[]],
+            properties={"restrict": UnitAttr(), "writable": UnitAttr()},
+        )
+        store.location = end.location
+        Rewriter.insert_op(store, exporter.at)
+    Rewriter.replace_op(end, stamped := ReturnOp())
+    stamp(stamped, exporter.function)
+
+
+@dataclass(frozen=True)
+class ExportC(ModulePass):
+    """Runs after lower-kina and before assert-to-status.
+
+    `prefix` is put before each name, so that a function called `free` shadows nothing in C.
+    Adds the function attribute `symbols`; those that lower-kina wrote stay.
+    Raises KinaError for a function that lower-kina did not make.
+    """
+
+    name = "export-c"
+
+    prefix: str = "kina_"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites the module in place."""
+        for function in [item for item in op.body.block.ops if isinstance(item, FuncOp)]:
+            _export(function, self.prefix)

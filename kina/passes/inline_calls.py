@@ -1,0 +1,135 @@
+"""`inline-calls`: every call between functions becomes the callee's body.
+
+A body that comes in takes the caller's dimensions for the callee's symbols and keeps the callee's
+locations, so a failed check still names the line that holds it. Checks stay in program order,
+also those of calls whose results nobody uses. All functions stay: each is exported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FlatSymbolRefAttr, ModuleOp
+from xdsl.dialects.func import CallOp as FuncCallOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from kina.dialects.call import CallOp, call_binding, substitute_ir
+from kina.dialects.indexing import CheckIndicesOp
+from kina.dialects.types import IRTensor, from_ir
+from kina.errors import KinaTypeError
+from kina.types import Dim
+
+CALLS = (CallOp, FuncCallOp)
+
+
+@dataclass
+class _Inliner:
+    """Inlines into the functions of one module, callees first."""
+
+    functions: dict[str, FuncOp]
+    done: set[str] = field(default_factory=set[str])
+    active: list[str] = field(default_factory=list[str])
+
+    def run(self, function: FuncOp) -> None:
+        """Leave no call in `function`."""
+        name = function.sym_name.data
+        if name in self.done:
+            return
+        self.active.append(name)
+        for call in [op for op in function.walk() if isinstance(op, CALLS)]:
+            callee = self._callee(call)
+            self.run(callee)
+            _inline(call, callee)
+        self.active.pop()
+        self.done.add(name)
+
+    def _callee(self, call: Operation) -> FuncOp:
+        """The function that `call` names; it must have a body and not be in the making."""
+        name = cast(FlatSymbolRefAttr, call.properties["callee"]).string_value()
+        callee = self.functions[name]
+        if callee.is_declaration:
+            raise KinaTypeError(
+                f"inline-calls: @{name} is only declared, expected a function with a body: "
+                "a program is compiled with all that it calls"
+            )
+        if name in self.active:
+            chain = " -> ".join(f"@{f}" for f in [*self.active[self.active.index(name) :], name])
+            raise KinaTypeError(
+                f"inline-calls: recursive call {chain}, expected calls of other functions only: "
+                "the language has no recursion"
+            )
+        return callee
+
+
+def _inline(call: Operation, callee: FuncOp) -> None:
+    """Put a copy of the callee's body in place of `call`."""
+    binding = _bind(call, callee)
+    values: dict[SSAValue, SSAValue] = dict(zip(callee.args, call.operands, strict=True))
+    for op in callee.body.block.ops:
+        if isinstance(op, ReturnOp):
+            Rewriter.replace_op(call, [], [values[operand] for operand in op.operands])
+            return
+        Rewriter.insert_op(_copy(op, values, binding), InsertPoint.before(call))
+
+
+def _bind(call: Operation, callee: FuncOp) -> dict[str, Dim]:
+    """The call's binding, which must cover every symbol of the body."""
+    binding = call_binding(call, callee)
+    symbols = {
+        symbol
+        for op in callee.body.block.ops
+        for type_ in op.result_types
+        for symbol in from_ir(type_).symbols
+    }
+    if unbound := sorted(symbols - binding.keys()):
+        raise KinaTypeError(
+            f"inline-calls: @{callee.sym_name.data} has the symbol {unbound[0]} in its body, "
+            "expected only symbols of its parameters"
+        )
+    return binding
+
+
+def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Dim]) -> Operation:
+    """`op` on the caller's values. Symbols stand in result types, and in a check's size."""
+    operands = [values[operand] for operand in op.operands]
+    if isinstance(op, CheckIndicesOp):
+        size = op.size_value
+        bound = binding[size] if isinstance(size, str) else size
+        check = CheckIndicesOp(operands[0], op.axis_value, bound)
+        check.location = op.location
+        return check
+    types = [substitute_ir(cast(IRTensor, type_), binding) for type_ in op.result_types]
+    copy = type(op).create(
+        operands=operands,
+        result_types=types,
+        attributes=dict(op.attributes),
+        properties=dict(op.properties),
+        location=op.location,
+    )
+    for old, new in zip(op.results, copy.results, strict=True):
+        new.name_hint = old.name_hint
+        values[old] = new
+    return copy
+
+
+@dataclass(frozen=True)
+class InlineCalls(ModulePass):
+    """Inlines `kina.call` and `func.call` on kina IR; nested calls and several results included.
+
+    Raises KinaTypeError for a recursive call and for a callee without a body.
+    """
+
+    name = "inline-calls"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites the module in place."""
+        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
+        inliner = _Inliner({function.sym_name.data: function for function in functions})
+        for function in functions:
+            if not function.is_declaration:
+                inliner.run(function)
