@@ -1,0 +1,101 @@
+"""`decompose-kina`: composite operations become primitive ones, small floats compute in F32.
+
+log_softmax and softmax become max, sub, exp, sum, … (seed 9). An operation on 16- or 8-bit floats
+casts its operands to F32, computes as a whole in F32, and casts back once, so every operation
+rounds to its dtype exactly once. argmax and operations that only move elements stay as they are.
+`reduce mean` is primitive: the size that it divides by may be known at run time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from kina.dialects.base import KinaOp
+from kina.dialects.elementwise import BinaryOp, CastOp, DivOp, ExpOp, LogOp, SubOp, UnaryOp
+from kina.dialects.kina import build
+from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
+from kina.dialects.reduce import ReduceKeepOp, ReductionOp
+from kina.dialects.shaping import BroadcastOp
+from kina.dialects.types import from_ir
+from kina.dtypes import F32
+from kina.passes.located import rewrite
+from kina.types import Dim
+
+_ARITHMETIC = (UnaryOp, BinaryOp, NormalizeOp, ReductionOp)
+
+
+class ComputeInF32(RewritePattern):
+    """An arithmetic operation on small floats: cast, the same operation on F32, cast back."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        if not isinstance(op, _ARITHMETIC) or not op.kina_type.dtype.is_small_float:
+            return
+        casts = [CastOp(operand, F32) for operand in op.operands]
+        wide = build(op.rule_name, [cast.result for cast in casts], op.rule_attributes())
+        rewriter.replace(op, [*casts, wide, CastOp(wide, op.kina_type.dtype)])
+
+
+class DecomposeLogSoftmax(RewritePattern):
+    """log_softmax as seed 9 writes it: `(x - max) - log(sum(exp(x - max)))`."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: LogSoftmaxOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        shifted = _shifted(op)
+        exponential = ExpOp(shifted[-1])
+        total = ReduceKeepOp(exponential, "sum", op.axis_value)
+        spread = BroadcastOp(total, _dims(op))
+        logarithm = LogOp(spread)
+        result = SubOp(shifted[-1], logarithm)
+        rewriter.replace(op, [*shifted, exponential, total, spread, logarithm, result])
+
+
+class DecomposeSoftmax(RewritePattern):
+    """softmax, computed without overflow: `exp(x - max) / sum(exp(x - max))`."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SoftmaxOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        shifted = _shifted(op)
+        exponential = ExpOp(shifted[-1])
+        total = ReduceKeepOp(exponential, "sum", op.axis_value)
+        spread = BroadcastOp(total, _dims(op))
+        result = DivOp(exponential, spread)
+        rewriter.replace(op, [*shifted, exponential, total, spread, result])
+
+
+def _shifted(op: NormalizeOp) -> list[KinaOp]:
+    """`x - broadcast(max(x))`."""
+    maximum = ReduceKeepOp(op.operand, "max", op.axis_value)
+    spread = BroadcastOp(maximum, _dims(op))
+    return [maximum, spread, SubOp(op.operand, spread)]
+
+
+def _dims(op: NormalizeOp) -> Sequence[Dim]:
+    return from_ir(SSAValue.get(op.operand).type).dims
+
+
+DECOMPOSITIONS: tuple[RewritePattern, ...] = (
+    ComputeInF32(),
+    DecomposeLogSoftmax(),
+    DecomposeSoftmax(),
+)
+
+
+@dataclass(frozen=True)
+class DecomposeKina(ModulePass):
+    """Rewrites composite and small-float operations (seeds 9 and 17)."""
+
+    name = "decompose-kina"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        rewrite(op, DECOMPOSITIONS)

@@ -1,0 +1,161 @@
+"""One function: its signature, its symbols, and a walk over its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FunctionType,
+    IntegerAttr,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.utils.exceptions import VerifyException
+
+from kina.dialects.types import LayoutAttr, from_ir
+from kina.passes.lowering.builder import Builder
+from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.places import refusal
+from kina.passes.lowering.storage import storage_type
+from kina.passes.lowering.table import LOWERINGS
+from kina.types import Dim, Placement
+from kina.types import TensorType as KinaType
+
+PARAMETER_NAME = "kina.name"
+
+
+def is_kina(function: FuncOp) -> bool:
+    """Whether a function has anything to lower."""
+    if any(PARAMETER_NAME in attrs.data for attrs in function.arg_attrs or ()):
+        return True
+    if any(has_layout(type_) for type_ in _signature(function)):
+        return True
+    return any(op.name.startswith("kina.") for op in function.walk())
+
+
+def has_layout(type_: Attribute) -> bool:
+    """Whether a type carries `#kina.layout`."""
+    return isinstance(getattr(type_, "encoding", None), LayoutAttr)
+
+
+def _signature(function: FuncOp) -> list[Attribute]:
+    return [*function.function_type.inputs, *function.function_type.outputs]
+
+
+def lower_function(function: FuncOp, callees: Mapping[str, FunctionType], fast: bool) -> FuncOp:
+    """The function on plain tensors; a KinaTypeError where there is no code generator."""
+    inputs, outputs = _kina_signature(function)
+    new = FuncOp(
+        function.sym_name.data,
+        ([storage_type(t) for t in inputs], [storage_type(t) for t in outputs]),
+        Region(),
+        function.sym_visibility,
+    )
+    new.location = function.location
+    new.attributes = {**function.attributes, **_contract(function, inputs, outputs)}
+    if function.body.blocks:
+        new.body.add_block(_lower_body(function, inputs, callees, fast))
+    return new
+
+
+def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
+    name = function.sym_name.data
+    try:
+        inputs = [from_ir(type_) for type_ in function.function_type.inputs]
+        outputs = [from_ir(type_) for type_ in function.function_type.outputs]
+    except VerifyException as error:
+        raise refusal(function.location, f"function {name}: {error}") from error
+    for shown, type_ in zip(parameter_names(function), inputs, strict=False):
+        _check_host(function, f"parameter {shown} of {name}", type_)
+    for type_ in outputs:
+        _check_host(function, f"a result of {name}", type_)
+    known = {symbol for type_ in inputs for symbol in type_.symbols}
+    for symbol in (symbol for type_ in outputs for symbol in type_.symbols):
+        if symbol not in known:
+            raise refusal(function.location, f"function {name}: no parameter has size {symbol}")
+    return inputs, outputs
+
+
+def _check_host(op: Operation, what: str, type_: KinaType) -> None:
+    if type_.placement is Placement.HOST:
+        return
+    raise refusal(
+        op.location, f"{what} has type {type_}: @device has no code generator, expected @host"
+    )
+
+
+def parameter_names(function: FuncOp) -> list[str]:
+    """The source names of the parameters; `arg0`, … where they have none."""
+    count = len(function.function_type.inputs)
+    attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+    names = [attrs.data.get(PARAMETER_NAME) for attrs in attributes] or [None] * count
+    return [
+        name.data if isinstance(name, StringAttr) else f"arg{position}"
+        for position, name in enumerate(names)
+    ]
+
+
+def _contract(
+    function: FuncOp, inputs: Sequence[KinaType], outputs: Sequence[KinaType]
+) -> dict[str, Attribute]:
+    """What later passes need and plain tensor types do not say."""
+    return {
+        "parameter_names": ArrayAttr(StringAttr(name) for name in parameter_names(function)),
+        "parameter_dims": ArrayAttr(_dims(type_.dims) for type_ in inputs),
+        "parameter_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in inputs),
+        "result_dims": ArrayAttr(_dims(type_.dims) for type_ in outputs),
+        "result_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in outputs),
+    }
+
+
+def _dims(dims: Sequence[Dim]) -> ArrayAttr[Attribute]:
+    return ArrayAttr(
+        StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64) for dim in dims
+    )
+
+
+def _lower_body(
+    function: FuncOp, inputs: Sequence[KinaType], callees: Mapping[str, FunctionType], fast: bool
+) -> Block:
+    if len(function.body.blocks) != 1:
+        raise refusal(
+            function.location,
+            f"function {function.sym_name.data} has {len(function.body.blocks)} blocks, expected 1",
+        )
+    old = function.body.block
+    block = Block(arg_types=[storage_type(type_) for type_ in inputs])
+    state = Lowering(Builder(block, function.location), fast, callees)
+    for before, after in zip(old.args, block.args, strict=True):
+        after.location = before.location
+        state.bind(before, after)
+    _take_sizes(state, inputs)
+    for op in old.ops:
+        state.builder.location = op.location
+        _lower_operation(state, op)
+    return block
+
+
+def _take_sizes(state: Lowering, inputs: Sequence[KinaType]) -> None:
+    """Each symbol's size, from the first parameter that has it."""
+    for argument, type_ in zip(state.builder.block.args, inputs, strict=True):
+        for axis, dim in enumerate(type_.dims):
+            if isinstance(dim, int) or dim in state.sizes:
+                continue
+            size = tensor.DimOp(argument, state.builder.index(axis))
+            state.sizes[dim] = state.builder.value(size)
+
+
+def _lower_operation(state: Lowering, op: Operation) -> None:
+    for result in op.results:
+        if has_layout(result.type):
+            _check_host(op, op.name, from_ir(result.type))
+    if (lower := LOWERINGS.get(type(op))) is not None:
+        lower(state, op)
+        return
+    if any(inner.name.startswith("kina.") for inner in op.walk()):
+        raise refusal(op.location, f"{op.name} cannot be lowered here")
+    state.builder.block.add_op(op.clone(state.values))

@@ -1,0 +1,57 @@
+"""Which function lowers which operation: primitive operations only (see `decompose-kina`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.func import CallOp as FuncCallOp
+from xdsl.ir import Operation
+
+from kina.dialects.call import CallOp
+from kina.dialects.elementwise import (
+    AddOp,
+    CastOp,
+    ConstantOp,
+    DivOp,
+    ExpOp,
+    LogOp,
+    MulOp,
+    NegOp,
+    SqrtOp,
+    SubOp,
+)
+from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
+from kina.dialects.reduce import ReduceKeepOp, ReduceOp
+from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.passes.lowering.calls import lower_call
+from kina.passes.lowering.casts import lower_cast
+from kina.passes.lowering.constants import lower_constant
+from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.elementwise import lower_elementwise
+from kina.passes.lowering.indexing import (
+    lower_check_indices,
+    lower_gather,
+    lower_select_along_axis,
+    lower_take_along_axis,
+)
+from kina.passes.lowering.reductions import lower_reduction
+from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
+
+LowerOp = Callable[[Lowering, Any], None]
+
+LOWERINGS: dict[type[Operation], LowerOp] = {
+    **dict.fromkeys((NegOp, ExpOp, LogOp, SqrtOp, AddOp, SubOp, MulOp, DivOp), lower_elementwise),
+    CastOp: lower_cast,
+    ConstantOp: lower_constant,
+    BroadcastOp: lower_broadcast,
+    ReshapeOp: lower_reshape,
+    ReduceOp: lower_reduction,
+    ReduceKeepOp: lower_reduction,
+    TakeAlongAxisOp: lower_take_along_axis,
+    CheckIndicesOp: lower_check_indices,
+    SelectAlongAxisOp: lower_select_along_axis,
+    GatherOp: lower_gather,
+    CallOp: lower_call,
+    FuncCallOp: lower_call,
+}
