@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FileLineColLoc,
     FunctionType,
     IntAttr,
+    IntegerType,
     ModuleOp,
     StringAttr,
+    TensorType,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -101,7 +105,12 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
 def _constant(instruction: Constant) -> ConstantOp:
     type_ = instruction.result.type
     plain = to_ir(type(type_)(type_.dtype, type_.dims, Placement.HOST))
-    payload = DenseIntOrFPElementsAttr.from_list(plain, list(instruction.values))
+    if type_.dtype.is_float:
+        floats = cast("TensorType[AnyFloat]", plain)
+        payload = DenseIntOrFPElementsAttr.from_list(floats, [*map(float, instruction.values)])
+    else:
+        ints = cast("TensorType[IntegerType]", plain)
+        payload = DenseIntOrFPElementsAttr.from_list(ints, [*map(int, instruction.values)])
     return ConstantOp(payload, type_.placement)
 
 

@@ -126,7 +126,9 @@ class OperationChecker:
             place = operands[error.blame][1].extent
         elif error.blame is not None:
             place = blame.get(error.blame, at)
-        notes: Sequence[Note] = self._context.scope.declared(*(node for _, node in operands))
+        # What an argument like an axis has to fit is the first operand.
+        concerned = operands[:1] if isinstance(error.blame, str) else operands
+        notes: Sequence[Note] = self._context.scope.declared(*(node for _, node in concerned))
         self._report.error(error.message, place, notes, error.help)
 
     def attributes(
