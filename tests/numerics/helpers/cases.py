@@ -1,0 +1,197 @@
+"""The sweep: every operation over dtype × shape × axis, from the op table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from helpers.inputs import PROFILES, random_array
+from kina.dtypes import DTYPES, I64, DType
+from kina.ops import OPS, REDUCTIONS
+from kina.rules import Attribute, implemented_reductions, infer
+from kina.types import Dim, TensorType
+
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (), (1,), (7,), (64,), (65,), (3, 5), (1, 9), (2, 67), (9, 1), (70, 3), (2, 3, 8), (3, 1, 17),
+    (2, 33, 2), (2, 2, 3, 5), (1, 2, 2, 3, 4),
+)  # fmt: skip
+"""Ranks 0 to 5; size-1 axes at every place; widths around the vector lengths."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One application of one operation."""
+
+    op: str
+    types: tuple[TensorType, ...]
+    attributes: tuple[tuple[str, Attribute], ...]
+    shapes: tuple[tuple[int, ...], ...]
+    """The operands' run-time shapes."""
+
+    @property
+    def result(self) -> TensorType:
+        """The type rule's result."""
+        return infer(self.op, self.types, dict(self.attributes))
+
+    @property
+    def _target(self) -> tuple[Dim, ...]:
+        target = dict(self.attributes).get("dims", ())
+        assert isinstance(target, tuple)
+        return target
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of every symbol."""
+        return {
+            dim: size
+            for type_, shape in zip(self.types, self.shapes, strict=True)
+            for dim, size in zip(type_.dims, shape, strict=True)
+            if isinstance(dim, str)
+        }
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The result's run-time shape."""
+        sizes = self.sizes
+        return tuple(d if isinstance(d, int) else sizes[d] for d in self.result.dims)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{key}={value}" for key, value in self.attributes)
+        return f"{self.op}({', '.join(map(str, self.types))}{', ' if shown else ''}{shown})"
+
+    def inputs(self, seed: int) -> list[np.ndarray]:
+        """Operands: the profile goes round with the seed, indices are in range."""
+        rng = np.random.default_rng(seed)
+        profile = PROFILES[seed % len(PROFILES)]
+        arrays = [
+            random_array(rng, type_.dtype, shape, profile)
+            for type_, shape in zip(self.types, self.shapes, strict=True)
+        ]
+        if self.op in ("gather", "take_along_axis"):
+            axis = dict(self.attributes).get("axis", 0)
+            arrays[1] = rng.integers(0, self.shapes[0][axis], self.shapes[1])
+        return arrays
+
+    def symbolic(self) -> Case | None:
+        """The same application with a symbol for every dimension but the size-1 ones.
+
+        Equal sizes share a symbol, so every type rule still holds; None for a reshape to a
+        product of sizes, which has no name.
+        """
+        if self.op == "reshape" and self.types[0].rank > 1 and len(self._target) == 1:
+            return None
+        name = {size: f"N{size}" for shape in self.shapes for size in shape if size > 1}
+        types = tuple(_renamed(type_, name) for type_ in self.types)
+        attributes = tuple(
+            (key, _renamed_dims(value, name) if isinstance(value, tuple) else value)
+            for key, value in self.attributes
+        )
+        return replace(self, types=types, attributes=attributes)
+
+
+def _renamed(type_: TensorType, name: dict[int, str]) -> TensorType:
+    return type_.with_dims(_renamed_dims(type_.dims, name))
+
+
+def _renamed_dims(dims: tuple[Dim, ...], name: dict[int, str]) -> tuple[Dim, ...]:
+    return tuple(name.get(dim, dim) if isinstance(dim, int) else dim for dim in dims)
+
+
+def case(op: str, types: list[TensorType], /, **attributes: Attribute) -> Case:
+    """A static case."""
+    shapes = tuple(tuple(int(d) for d in type_.dims) for type_ in types)
+    return Case(op, tuple(types), tuple(attributes.items()), shapes)
+
+
+def all_cases() -> Iterator[Case]:
+    """Every operation × admissible dtype × shape × axis (and reduction, target dtype or shape)."""
+    for op in OPS.values():
+        for name in sorted(op.dtypes):
+            for shape in SHAPES:
+                yield from _of(op.name, TensorType(DTYPES[name], shape))
+
+
+def _of(op: str, operand: TensorType) -> Iterator[Case]:
+    arity = len(OPS[op].operands)
+    if op in _SPECIAL:
+        yield from _SPECIAL[op](op, operand)
+    elif OPS[op].attributes == ("axis",):
+        yield from (case(op, [operand], axis=axis) for axis in range(operand.rank))
+    else:
+        yield case(op, [operand] * arity)
+
+
+def _reductions(op: str, operand: TensorType) -> Iterator[Case]:
+    for kind in implemented_reductions():
+        if operand.dtype.name in REDUCTIONS[kind].dtypes:
+            for axis in range(operand.rank):
+                yield case(op, [operand], op=kind, axis=axis)
+
+
+def _broadcasts(op: str, operand: TensorType) -> Iterator[Case]:
+    dims = operand.dims
+    yield case(op, [operand], dims=(3, *dims))
+    yield case(op, [operand], dims=tuple(4 if dim == 1 else dim for dim in dims))
+    yield case(op, [operand.with_dims(())], dims=dims)
+
+
+def _reshapes(op: str, operand: TensorType) -> Iterator[Case]:
+    count = int(np.prod(operand.dims, dtype=int))
+    yield case(op, [operand], dims=(count,))
+    yield case(op, [operand], dims=(1, *reversed(operand.dims), 1))
+    if count == 1:
+        yield case(op, [operand], dims=())
+
+
+def _gathers(op: str, operand: TensorType) -> Iterator[Case]:
+    if operand.rank == 2:
+        for indices in ((), (5,), (2, 3)):
+            yield case(op, [operand, TensorType(I64, indices)])
+
+
+def _takes(op: str, operand: TensorType) -> Iterator[Case]:
+    if operand.rank < 2:
+        return
+    for axis in range(operand.rank):
+        indices = (*operand.dims[:axis], *operand.dims[axis + 1 :])
+        yield case(op, [operand, TensorType(I64, indices)], axis=axis)
+
+
+def _casts(op: str, operand: TensorType) -> Iterator[Case]:
+    if operand.rank in (0, 1, 3):
+        yield from (case(op, [operand], dtype=target) for target in DTYPES.values())
+
+
+_SPECIAL = {
+    "reduce": _reductions,
+    "reduce_keep": _reductions,
+    "broadcast": _broadcasts,
+    "reshape": _reshapes,
+    "gather": _gathers,
+    "take_along_axis": _takes,
+    "cast": _casts,
+}
+
+
+def source(case: Case, name: str) -> str:
+    """The case as a `.kina` function; one operand is called as a method, two by operator if any."""
+    names = [f"p{i}" for i in range(len(case.types))]
+    parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, case.types, strict=True))
+    return f"let {name} = fn({parameters}) -> {case.result} {{ {expression(case, names)} }}"
+
+
+def expression(case: Case, names: list[str]) -> str:
+    """The application on named operands."""
+    symbol = OPS[case.op].symbol
+    if symbol is not None:
+        return f"-{names[0]}" if case.op == "neg" else f"{names[0]} {symbol} {names[1]}"
+    extra = [_argument(key, value) for key, value in case.attributes]
+    return f"{names[0]}.{case.op}({', '.join([*names[1:], *extra])})"
+
+
+def _argument(key: str, value: Attribute) -> str:
+    if isinstance(value, DType):
+        return str(value)
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else f"{key}={value}"
