@@ -1,1 +1,59 @@
-"""Kina: a small statically typed tensor language for losses and decoders."""
+"""Kina: a small statically typed tensor language for losses and decoders.
+
+    import kina
+    m = kina.load("examples/storylm0_nll.kina")
+    loss = m.nll(logits, targets)
+
+Everything here is loaded at first use, so that importing Kina costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kina.errors import (
+        KinaError,
+        KinaIndexError,
+        KinaSyntaxError,
+        KinaToolchainError,
+        KinaTypeError,
+        KinaValueError,
+    )
+    from kina.runtime.module import Function, Module, compile, load
+    from kina.runtime.threads import set_num_threads
+
+__all__ = [
+    "Function",
+    "KinaError",
+    "KinaIndexError",
+    "KinaSyntaxError",
+    "KinaToolchainError",
+    "KinaTypeError",
+    "KinaValueError",
+    "Module",
+    "compile",
+    "load",
+    "set_num_threads",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    **{name: "kina.errors" for name in __all__ if name.endswith("Error")},
+    **dict.fromkeys(("Function", "Module", "compile", "load"), "kina.runtime.module"),
+    "set_num_threads": "kina.runtime.threads",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kina' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,89 @@
+"""A checked program to the MLIR text that the tools take; the only part that loads xDSL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from kina.backend import pipeline
+from kina.backend.c_names import check_symbol
+from kina.backend.metadata import CompiledFunction
+from kina.backend.options import Options
+from kina.frontend.check import check
+from kina.frontend.irgen import generate
+from kina.frontend.source import Source
+from kina.types import Signature
+from kina.universe import pass_getter
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program on both sides of the passes."""
+
+    kina_ir: str
+    mlir: str
+    functions: tuple[CompiledFunction, ...]
+
+
+def kina_module(source: Source) -> tuple[ModuleOp, dict[str, Signature]]:
+    """The kina IR of a program and its signatures; all of a program's errors are raised at once."""
+    program = check(source)
+    return generate(program), program.signatures
+
+
+def show(module: ModuleOp, *, locations: bool = False) -> str:
+    """The module as text."""
+    stream = StringIO()
+    Printer(stream, print_debuginfo=locations).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def to_linalg(module: ModuleOp) -> None:
+    """kina IR to linalg, in place."""
+    _apply(module, pipeline.TO_LINALG)
+
+
+def lower(source: Source, options: Options) -> Lowered:
+    """The whole way from source to C functions on linalg."""
+    module, signatures = kina_module(source)
+    for name in signatures:
+        check_symbol(options.prefix + name, options.prefix)
+    kina_ir = show(module, locations=True)
+    to_linalg(module)
+    _apply(module, pipeline.TO_C, prefix=options.prefix)
+    functions = tuple(
+        _describe(module, signature, options.prefix) for signature in signatures.values()
+    )
+    return Lowered(kina_ir, show(module, locations=True), functions)
+
+
+def _apply(module: ModuleOp, names: Sequence[str], **options: str) -> None:
+    context = Context()
+    for name in names:
+        pass_type = pass_getter(name)()
+        accepted = {key: options[key] for key in options if key in pass_type.__dataclass_fields__}
+        pass_type(**accepted).apply(context, module)
+    module.verify()
+
+
+def _describe(module: ModuleOp, signature: Signature, prefix: str) -> CompiledFunction:
+    symbol = prefix + signature.name
+    function = next(
+        op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == symbol
+    )
+    messages = _strings(function.attributes.get("status_messages"))
+    return CompiledFunction(signature, symbol, messages)
+
+
+def _strings(attribute: Attribute | None) -> tuple[str, ...]:
+    if attribute is None:
+        return ()
+    return tuple(item.data for item in cast(ArrayAttr[StringAttr], attribute))

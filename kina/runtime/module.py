@@ -1,0 +1,211 @@
+"""Compiled programs as Python objects: `kina.load`, `Module`, `Function`.
+
+The kernel's calls hold no state and release the GIL, so functions may be called from any number
+of threads, and after a fork.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kina.backend.build import build, emit
+from kina.backend.cache import Artifact
+from kina.backend.frames import OUT_OF_MEMORY
+from kina.backend.metadata import CompiledFunction
+from kina.backend.options import Options
+from kina.backend.pipeline import STAGES
+from kina.errors import KinaIndexError, KinaValueError
+from kina.frontend.source import Source
+from kina.runtime import arguments, fastcall
+from kina.runtime.library import Library, array_type, from_buffer
+from kina.runtime.numpy_types import Array, integer_view
+from kina.types import Signature, TupleType, Type
+
+if TYPE_CHECKING:
+    from kina.runtime.meaning import Meaning
+
+
+def load(path: str | os.PathLike[str], *, target: str = "native", threads: bool = True) -> Module:
+    """Compile the program in the file `path`, or take it from the cache.
+
+    Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
+    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing.
+    """
+    return _build(Source.read(path), Options(target, threads))
+
+
+def compile(
+    text: str, *, name: str = "<string>", target: str = "native", threads: bool = True
+) -> Module:
+    """Compile a program given as text; `name` stands for the file in messages. Errors as `load`."""
+    return _build(Source(name, text), Options(target, threads))
+
+
+def _build(source: Source, options: Options) -> Module:
+    return Module(source, options, build(source, options))
+
+
+@lru_cache(maxsize=64)
+def _restore(name: str, text: str, options: Options) -> Module:
+    """The module that a pickle names; a worker's tasks share one."""
+    return _build(Source(name, text), options)
+
+
+def _restore_function(name: str, text: str, options: Options, function: str) -> Function:
+    return _restore(name, text, options)[function]
+
+
+class Module:
+    """A compiled program; its functions are its attributes.
+
+    `m["name"]` finds a function whose name an attribute of this class hides. Pickles as its
+    source: whoever unpickles it compiles, or finds the cache.
+    """
+
+    def __init__(self, source: Source, options: Options, artifact: Artifact) -> None:
+        self._source = source
+        self._options = options
+        self._artifact = artifact
+        self._library = Library(artifact.library)
+        self._functions: Mapping[str, Function] = {
+            compiled.name: _bind(self, compiled, self._library) for compiled in artifact.functions
+        }
+        # In the instance, an attribute costs no failed look-up first.
+        self.__dict__.update(
+            {name: f for name, f in self._functions.items() if not hasattr(type(self), name)}
+        )
+
+    @property
+    def library_path(self) -> Path:
+        """The shared library."""
+        return self._library.path
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """The program's kina IR, for the reference."""
+        from kina.runtime.meaning import Meaning
+
+        return Meaning(
+            self._artifact.kina_ir.read_text(encoding="utf-8"), self._source.text.splitlines()
+        )
+
+    def mlir(self, stage: str = "kina") -> str:
+        """The program's IR at a stage: `kina`, `linalg`, `llvm` or `asm`."""
+        if stage not in STAGES:
+            raise KinaValueError(f"unknown stage '{stage}', expected one of {', '.join(STAGES)}")
+        return emit(self._source, stage, self._options)
+
+    def __getitem__(self, name: str) -> Function:
+        if name not in self._functions:
+            known = ", ".join(self._functions)
+            raise KeyError(f"no function '{name}' in {self._source.name}; it has: {known}")
+        return self._functions[name]
+
+    def __getattr__(self, name: str) -> Function:
+        functions = self.__dict__.get("_functions", {})
+        raise AttributeError(f"no function '{name}' in this module; it has: {', '.join(functions)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._functions})
+
+    def __repr__(self) -> str:
+        return f"<kina module {self._source.name}: {', '.join(self._functions)}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Module], tuple[str, str, Options]]:
+        return _restore, (self._source.name, self._source.text, self._options)
+
+    def pickled_function(self, name: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """What `pickle` stores for one of the functions."""
+        return _restore_function, (self._source.name, self._source.text, self._options, name)
+
+
+class Function:
+    """A compiled function: `f(array, …)` gives an array, or a tuple of them.
+
+    Arguments are NumPy arrays, or anything with `__array_interface__` or `__dlpack__` on the
+    CPU, of exactly the declared dtype and shape; other memory orders are copied. `out=` takes the
+    array (or the tuple of arrays) to write. Raises `KinaTypeError`, `KinaValueError`, and
+    `KinaIndexError` if an index is out of range; inputs are never written.
+    """
+
+    def __init__(
+        self, module: Module, compiled: CompiledFunction, function: Callable[..., int]
+    ) -> None:
+        self._module = module
+        self._compiled = compiled
+        self._function = function
+
+    @property
+    def type(self) -> Signature:
+        """The function's type; `str` shows it as in the source."""
+        return self._compiled.signature
+
+    def mlir(self, stage: str = "kina") -> str:
+        """The IR of the function's whole program at a stage."""
+        return self._module.mlir(stage)
+
+    def reference(self, *args: Any, **named: Any) -> Any:
+        """The same result computed by NumPy from the program's meaning; no compiler involved."""
+        bound = arguments.bind(self.type, args, named)
+        results = self._module.meaning.evaluate(self._compiled.name, bound.inputs)
+        return _pack(self.type.result, results)
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Check the arguments and run the kernel."""
+        return self.general(args, named, out)
+
+    def general(self, args: tuple[Any, ...], named: Mapping[str, Any], out: Any) -> Any:
+        """A call with every check and every conversion; `fastcall` covers the common ones."""
+        given = tuple(arg for arg in args if arg is not fastcall.MISSING)
+        bound = arguments.bind(self.type, given, named)
+        arrays, returned = arguments.bind_outputs(self.type, bound, out)
+        types = [parameter.type for parameter in self.type.parameters] + list(self.type.results)
+        pointers = [
+            _pointer(type_.dtype, array)
+            for type_, array in zip(types, [*bound.inputs, *arrays], strict=True)
+        ]
+        status = self._function(*(bound.sizes[name] for name in self.type.symbols), *pointers)
+        if status != 0:
+            raise self._failure(status, bound)
+        return _pack(self.type.result, returned)
+
+    def _failure(self, status: int, bound: arguments.Bound) -> Exception:
+        if status == OUT_OF_MEMORY:
+            return MemoryError(f"{self._compiled.name}: no memory for temporaries")
+        found = self._module.meaning.first_failure(self._compiled.name, bound.inputs)
+        # Another thread may have mended the index in the meantime.
+        return found or KinaIndexError(self._compiled.messages[status - 1])
+
+    def __repr__(self) -> str:
+        return f"<kina function {self.type}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._module.pickled_function(self._compiled.name)
+
+
+def _bind(module: Module, compiled: CompiledFunction, library: Library) -> Function:
+    """The function object, of a class of its own: Python looks up `__call__` on the class."""
+    function = library.function(compiled)
+    fields = {
+        "__call__": fastcall.write(compiled, function),
+        "__doc__": f"{compiled.signature}",
+        "__module__": __name__,
+    }
+    return type("Function", (Function,), fields)(module, compiled, function)
+
+
+def _pointer(dtype: Any, array: Array) -> Any:
+    view = integer_view(dtype)
+    return from_buffer(array_type(dtype), array if view is None else array.view(view))
+
+
+def _pack(result: Type, values: Sequence[Any]) -> Any:
+    """The results as the type has them: one array or a tuple."""
+    return tuple(values) if isinstance(result, TupleType) else values[0]

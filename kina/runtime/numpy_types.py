@@ -1,0 +1,31 @@
+"""NumPy's side of the dtype table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from kina.dtypes import DType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@lru_cache
+def numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """The NumPy dtype of a Kina dtype; `ml_dtypes` is loaded only if it is one of its."""
+    module, _, name = dtype.numpy.rpartition(".")
+    return np.dtype(getattr(import_module(module), name))
+
+
+@lru_cache
+def integer_view(dtype: DType) -> np.dtype[Any] | None:
+    """The integers to view an array as before its buffer is exported; None where not needed.
+
+    `ml_dtypes` arrays do not offer the buffer protocol.
+    """
+    if not dtype.numpy.startswith("ml_dtypes."):
+        return None
+    return np.dtype(f"uint{dtype.storage_bits}")
