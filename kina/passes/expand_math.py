@@ -24,36 +24,23 @@ from kina.passes.emit import Emitter
 NONPOSITIVE = "nonpositive"
 
 ONE = 0x3F800000
+TWO_POW_23 = 0x4B000000
+SMALLEST_NORMAL = 0x00800000  # 2^-126
 INFINITY = 0x7F800000
 MINUS_INFINITY = 0xFF800000
 NAN = 0x7FC00000
 
-# exp: below EXP_LOW the result is 0, above EXP_HIGH it is infinite. Both limits round to the
-# outermost exponents that the scaling below can represent: -151 and 128.
+# exp: below EXP_LOW the result is 0 (exactly 2^-150.76, which rounds to it), above EXP_HIGH it is
+# infinite; below EXP_SUBNORMAL it is less than 2^-126.
 EXP_LOW = 0xC2D10000  # -104.5
 EXP_HIGH = 0x42B20000  # 89.0
+EXP_SUBNORMAL = 0xC2AEAC50  # -87.33655
 LOG2_E = 0x3FB8AA3B
 MINUS_LN2 = 0xBF317218  # the float32 nearest to -ln(2)
 MINUS_LN2_REST = 0x3102E308  # -ln(2) minus that
-# 1.5 * 2^23 + 151. Added to a small number it rounds to an integer n; the sum's low bits are
-# then n + 151, which is 0 for the lowest exponent and the biased exponent of 2^(n + 24) else.
-EXP_MAGIC_NEGATIVE = 0x4B400097
-EXP_MAGIC = 0x4B40007E  # 1.5 * 2^23 + 126: the low bits are the biased exponent of 2^(n - 1)
-EXP_SHIFT = 25  # the difference of the two
-TWO_POW_MINUS_25 = 0x33000000
-# 2*exp(r) on |r| <= ln(2)/2, constant term first. Doubled, so that n = 128 does not overflow.
-EXP_POLYNOMIAL = (
-    0x40000000,  # 2
-    0x40000000,  # 2
-    0x3F7FFFFE,
-    0x3EAAAA4A,
-    0x3DAAAC5F,
-    0x3C891C2B,
-    0x3B351E82,
-)
+# exp(r) on |r| <= ln(2)/2, constant term first.
+EXP_POLYNOMIAL = (ONE, ONE, 0x3EFFFFFE, 0x3E2AAA4A, 0x3D2AAC5F, 0x3C091C2B, 0x3AB51E82)
 
-SMALLEST_NORMAL = 0x00800000
-TWO_POW_23 = 0x4B000000
 TWO_THIRDS = 0x3F2AAAAB
 LN2_SCALED = 0x33B17218  # float32(ln(2)) * 2^-23
 MINUS_LN2_SCALED = 0xB3B17218
@@ -71,6 +58,33 @@ LOG_POLYNOMIAL = (
 )
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """How exp splits 2^n * p into one factor and the polynomial: 2^(n - shift) * (2^shift * p)."""
+
+    shift: int
+
+    @property
+    def magic(self) -> int:
+        """1.5 * 2^23 + 127 - shift.
+
+        Added to a small number it rounds it to an integer n, and the low bits of the sum are the
+        biased exponent of 2^(n - shift).
+        """
+        return 0x4B400000 + 127 - self.shift
+
+    @property
+    def polynomial(self) -> tuple[int, ...]:
+        """The coefficients times 2^shift."""
+        return tuple(pattern + (self.shift << 23) for pattern in EXP_POLYNOMIAL)
+
+
+# n runs from -151 to 128, which is more than float32 exponents can say. LARGE reaches 128; SMALL
+# reaches -150, and its factor for -151 is exactly 0.
+LARGE = Scaling(1)
+SMALL = Scaling(-24)
+
+
 def expand_exp(emit: Emitter, x: SSAValue, nonpositive: bool) -> SSAValue:
     """exp(x) = 2^n * exp(r) with n an integer and |r| <= ln(2)/2.
 
@@ -82,38 +96,44 @@ def expand_exp(emit: Emitter, x: SSAValue, nonpositive: bool) -> SSAValue:
     if not nonpositive:
         high = emit.bits(EXP_HIGH)
         x = emit.select(emit.compare("olt", high, x), high, x)
-    magic = emit.bits(EXP_MAGIC_NEGATIVE if nonpositive else EXP_MAGIC)
+    scaling = SMALL if nonpositive else LARGE
+    magic = emit.bits(scaling.magic)
     rounded = emit.fma(x, emit.bits(LOG2_E), magic)
     n = emit.binary(arith.SubfOp, rounded, magic)
     # the first step is exact: n*ln2 cancels all but 24 bits of x
     r = emit.fma(n, emit.bits(MINUS_LN2), x)
     r = emit.fma(n, emit.bits(MINUS_LN2_REST), r)
-    return _scale(emit, emit.horner(r, EXP_POLYNOMIAL), rounded, x, nonpositive)
-
-
-def _scale(
-    emit: Emitter, value: SSAValue, rounded: SSAValue, x: SSAValue, nonpositive: bool
-) -> SSAValue:
-    """value * 2^(n - 1), rounded once; n is in the low bits of `rounded`.
-
-    No single factor reaches from 2^-151 to 2^127. For negative x the first factor is 2^25 times
-    too large and the second repairs it, which rounds to a subnormal just once. The lowest n
-    gives a factor of exactly 0, so lanes at -infinity never meet a slow underflow.
-    """
+    value = emit.horner(r, scaling.polynomial)
     exponent = emit.bitcast(rounded, i32)
-    shift = emit.integer(23)
-    if nonpositive:
-        factor = emit.binary(arith.ShLIOp, exponent, shift)
-        scaled = emit.binary(arith.MulfOp, value, emit.bitcast(factor, f32))
-        return emit.binary(arith.MulfOp, scaled, emit.bits(TWO_POW_MINUS_25))
-    # the sign bit, as an integer: a blend can use it directly where there are no mask registers
+    if not nonpositive:
+        value, exponent = _large_to_small(emit, x, value, exponent)
+    return _scale(emit, x, value, exponent)
+
+
+def _large_to_small(
+    emit: Emitter, x: SSAValue, value: SSAValue, exponent: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """Changes the scaling where x is negative."""
+    step = LARGE.shift - SMALL.shift
+    # the sign bit, as an integer: a blend uses it directly where there are no mask registers
     negative = emit.compare_int("slt", emit.bitcast(x, i32), emit.integer(0))
-    moved = emit.binary(arith.AddiOp, exponent, emit.integer(EXP_SHIFT))
-    exponent = emit.select(negative, moved, exponent)
-    factor = emit.binary(arith.ShLIOp, exponent, shift)
-    scaled = emit.binary(arith.MulfOp, value, emit.bitcast(factor, f32))
-    repaired = emit.binary(arith.MulfOp, scaled, emit.bits(TWO_POW_MINUS_25))
-    return emit.select(negative, repaired, scaled)
+    less = emit.binary(arith.MulfOp, value, emit.bits(ONE - (step << 23)))
+    more = emit.binary(arith.AddiOp, exponent, emit.integer(step))
+    return emit.select(negative, less, value), emit.select(negative, more, exponent)
+
+
+def _scale(emit: Emitter, x: SSAValue, value: SSAValue, exponent: SSAValue) -> SSAValue:
+    """value * 2^(exponent - 127), rounded once.
+
+    Hardware is ten times slower where an operation underflows. So subnormal results are rounded
+    by adding 2^-126, whose bits are then subtracted as an integer.
+    """
+    factor = emit.bitcast(emit.binary(arith.ShLIOp, exponent, emit.integer(23)), f32)
+    subnormal = emit.compare("olt", x, emit.bits(EXP_SUBNORMAL))
+    offset = emit.select(subnormal, emit.bits(SMALLEST_NORMAL), emit.bits(0))
+    bits = emit.bitcast(emit.fma(value, factor, offset), i32)
+    bits = emit.binary(arith.SubiOp, bits, emit.bitcast(offset, i32))
+    return emit.bitcast(bits, f32)
 
 
 def expand_log(emit: Emitter, x: SSAValue) -> SSAValue:
