@@ -63,7 +63,7 @@ def validate(seed: int) -> str:
             check(library, logits, torch)
             sites += SHAPE[0] * SHAPE[1]
             ties += int(np.sum(np.sum(logits == logits.max(axis=2, keepdims=True), axis=2) > 1))
-    return f"argmax: {sites} sites, {ties} of them ties, equal to {compared_with(torch)}"
+    return f"argmax: {sites} sites equal, {ties} of them ties; {compared_with(torch)}"
 
 
 if __name__ == "__main__":

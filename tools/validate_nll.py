@@ -1,6 +1,6 @@
 """Validate the loss (seed 9): `storylm0_nll.kina` as a library, against float64.
 
-Patterned finite F32 logits, small and as large as F32 holds, every target; each loss within
+Patterned finite F32 logits, from 0 to near the largest F32, and random targets; each loss within
 4 ulp + 1e-6 of -log_softmax(logits)[target] in float64. Every index out of range must give a
 non-zero status, with the inputs untouched and the next good call right.
 """
@@ -23,7 +23,7 @@ BAD_INDICES = (-1, 8, 2**32 + 1, 2**63 - 1, -(2**63))
 def inputs(seed: int) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
     """Logits at several scales, up to where exp(logits) alone would overflow, and targets."""
     random = np.random.RandomState(seed)
-    for scale in (0.0, 0.125, 1.0, 30.0, 1e4, 1e30):
+    for scale in (0.0, 0.125, 1.0, 30.0, 1e4, 1e36):
         for _ in range(ROUNDS):
             logits = (random.randint(-32, 33, SHAPE) * scale).astype(np.float32)
             yield logits, random.randint(0, SHAPE[2], SHAPE[:2])
@@ -89,8 +89,8 @@ def validate(seed: int) -> str:
                 check_bad_index(library, position, index)
                 check(library, np.ones(SHAPE, np.float32), np.ones(SHAPE[:2], np.int64), torch)
     return (
-        f"nll: {sites} losses at most {worst:.0%} of the allowed distance from "
-        f"{compared_with(torch)} in float64, {SHAPE[1] * len(BAD_INDICES)} bad indices refused"
+        f"nll: {sites} losses right, the worst {worst:.0%} of the allowed distance away, "
+        f"{SHAPE[1] * len(BAD_INDICES)} bad indices refused; {compared_with(torch)}"
     )
 
 

@@ -75,8 +75,8 @@ def validate(seed: int) -> str:
                 check_tokens(tokens, torch_scores(torch, logits, u), bounds, "PyTorch")
     sites = ROUNDS * SHAPE[0] * SHAPE[1]
     return (
-        f"sample: {sites} sites at T = 0.8 right by {compared_with(torch)} in float64, "
-        f"{sites - exact} of them within the F32 bound of the best only"
+        f"sample: {sites} sites right at T = 0.8, {sites - exact} of them only within F32 "
+        f"rounding; {compared_with(torch)}"
     )
 
 

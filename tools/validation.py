@@ -86,8 +86,9 @@ def torch_or_none() -> ModuleType | None:
 
 
 def compared_with(torch: ModuleType | None) -> str:
-    """What the results were compared with, for the summary line."""
-    return "NumPy (PyTorch is not installed)" if torch is None else "NumPy and PyTorch"
+    """The end of the summary line: what the results were compared with."""
+    other = "and PyTorch" if torch is not None else "(PyTorch is not installed)"
+    return f"compared with NumPy {other}"
 
 
 def require(condition: bool, what: str, *values: object) -> None:
