@@ -6,6 +6,7 @@ These operations are not `Pure`: their check holds whether the result is used or
 from __future__ import annotations
 
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, prop_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -20,8 +21,8 @@ from kina.dialects.base import (
     axis_prop,
     inferred,
 )
-from kina.dialects.types import from_ir
-from kina.rules import Attributes
+from kina.dialects.types import from_ir, to_ir
+from kina.rules import Attributes, RuleError, infer
 from kina.types import Dim, Placement
 
 
@@ -119,9 +120,11 @@ class CheckIndicesOp(IRDLOperation):
 
 @irdl_op_definition
 class SelectAlongAxisOp(KinaOp):
-    """take_along_axis without its check, and so `Pure`.
+    """take_along_axis without its check, and so `Pure`; its values broadcast implicitly.
 
     Made by simplify-kina, always after a `kina.check_indices` of the same indices and size.
+    The values are padded with 1s on the left to one rank more than the indices; then each
+    dimension but the one at `axis` equals that of the indices, or is 1.
     """
 
     name = "kina.select_along_axis"
@@ -136,23 +139,44 @@ class SelectAlongAxisOp(KinaOp):
     traits = traits_def(Pure())
 
     def __init__(self, values: Value, indices: Value, axis: int) -> None:
-        result = inferred("take_along_axis", [values, indices], {"axis": axis})
+        selected = from_ir(SSAValue.get(indices).type).dims
         super().__init__(
             operands=[values, indices],
             properties={"axis": axis_attribute(axis)},
-            result_types=[result],
+            result_types=[to_ir(from_ir(SSAValue.get(values).type).with_dims(selected))],
         )
 
     @property
     def axis_value(self) -> int:
-        """The axis that the indices select along."""
+        """The axis that the indices select along, in the padded shape of the values."""
         return self.axis.value.data
 
     @property
     def rule_name(self) -> str:
-        """The type rule is that of take_along_axis."""
+        """The operation that it is a half of."""
         return "take_along_axis"
 
     def rule_attributes(self) -> Attributes:
         """The axis."""
         return {"axis": self.axis_value}
+
+    def verify_(self) -> None:
+        """Spread the values over the shape that the indices ask for and apply the type rule."""
+        values, indices = self.kina_operand_types()
+        own_axis = self.axis_value - (indices.rank + 1 - values.rank)
+        if not 0 <= own_axis < values.rank:
+            raise VerifyException(
+                f"select_along_axis: axis {self.axis_value} is not an axis of values {values} "
+                f"beside indices {indices}"
+            )
+        before, after = indices.dims[: self.axis_value], indices.dims[self.axis_value :]
+        spread = (*before, values.dims[own_axis], *after)
+        try:
+            full = infer("broadcast", [values], {"dims": spread})
+            expected = infer("take_along_axis", [full, indices], self.rule_attributes())
+        except RuleError as error:
+            raise VerifyException(f"select_along_axis: {error.message}") from error
+        if self.kina_type != expected:
+            raise VerifyException(
+                f"select_along_axis: result has type {self.kina_type}, expected {expected}"
+            )

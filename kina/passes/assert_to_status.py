@@ -1,9 +1,9 @@
 """`assert-to-status`: failed checks become a status code that the function returns.
 
 `cf.assert` would abort the host process. Here the n-th check of a function becomes
-`scf.if %ok { the rest } else { n }`: everything after it, the writes to the outputs included, happens
-only if it holds. What a check does not need moves behind it, so that a call with a bad index
-computes no more than it takes to find that out.
+`scf.if %ok { the rest } else { n }`: everything after it, the writes to the outputs included,
+happens only if it holds. What a check does not need moves behind it, so that a call with a bad
+index computes no more than it takes to find that out.
 """
 
 from __future__ import annotations

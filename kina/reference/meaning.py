@@ -165,6 +165,7 @@ def _gather(site: Site, operands: Sequence[Array]) -> Array:
 
 def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
     values, indices = operands
+    values = values[(None,) * (indices.ndim + 1 - values.ndim)]  # a split selection broadcasts
     taken = np.take_along_axis(values, np.expand_dims(indices, site.axis), site.axis)
     return np.squeeze(taken, site.axis)
 

@@ -16,6 +16,7 @@ from kina.passes.lowering.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.places import prefix
+from kina.passes.lowering.shaping import broadcast_loops
 from kina.types import Dim
 
 Coordinates = Callable[[Builder, SSAValue], list[SSAValue]]
@@ -35,14 +36,26 @@ def lower_check_indices(state: Lowering, op: CheckIndicesOp) -> None:
 
 
 def lower_select_along_axis(state: Lowering, op: TakeAlongAxisOp | SelectAlongAxisOp) -> None:
-    """Lower to a read of `values` with the axis replaced by the index."""
-    rank, axis = op.kina_type.rank, op.axis_value
+    """Lower to a read of `values` with the axis replaced by the index.
+
+    A split selection broadcasts its values: where they have size 1, their coordinate is 0.
+    """
+    values, indices = op.kina_operand_types()
+    axis = op.axis_value
+    size = values.dims[axis - (indices.rank + 1 - values.rank)]
+    places = broadcast_loops(values.dims, (*indices.dims[:axis], size, *indices.dims[axis:]))
 
     def coordinates(inner: Builder, index: SSAValue) -> list[SSAValue]:
-        loops = [inner.value(IndexOp(loop)) for loop in range(rank)]
-        return [*loops[:axis], index, *loops[axis:]]
+        return [index if place == axis else _coordinate(inner, place, axis) for place in places]
 
     _select(state, op, op.values, op.indices, coordinates)
+
+
+def _coordinate(inner: Builder, place: int | None, axis: int) -> SSAValue:
+    """The loop that stands at `place` of the values' shape, where `axis` has no loop."""
+    if place is None:
+        return inner.index(0)
+    return inner.value(IndexOp(place if place < axis else place - 1))
 
 
 def lower_gather(state: Lowering, op: GatherOp) -> None:

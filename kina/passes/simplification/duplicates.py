@@ -1,0 +1,35 @@
+"""Equal operations become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from kina.dialects.base import KinaOp
+from kina.dialects.elementwise import ConstantOp
+from kina.dialects.indexing import CheckIndicesOp
+
+
+def merge_duplicates(function: FuncOp) -> None:
+    """Keep the first of equal operations.
+
+    A checked operation counts as well: where the first one's check held, that of the second holds.
+    """
+    seen: dict[Hashable, Operation] = {}
+    for op in list(function.body.block.ops):
+        if not isinstance(op, KinaOp | ConstantOp | CheckIndicesOp):
+            continue
+        first = seen.setdefault(_key(op), op)
+        if first is not op:
+            Rewriter.replace_op(op, [], first.results)
+
+
+def _key(op: KinaOp | ConstantOp | CheckIndicesOp) -> Hashable:
+    """Equal for operations that give or check the same; a check's axis is only in its message."""
+    if isinstance(op, CheckIndicesOp):
+        return (type(op), op.indices, op.size)
+    properties = tuple(sorted(op.properties.items()))
+    return (type(op), op.operands, properties, op.result_types)
