@@ -63,6 +63,6 @@ def _span(op: Operation, lines: Sequence[str] | None) -> Span | None:
 
 def _read_lines(file: str) -> list[str]:
     try:
-        return Path(file).read_text("utf-8-sig").splitlines()
+        return Path(file).read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
         return []

@@ -1,0 +1,40 @@
+"""Compiled operations against the oracles and the reference: dtype × shape × axis from the tables.
+
+Integers, casts, indexing, max, min, argmax and single + - * / sqrt bit for bit, the rest within
+the bounds that the language states.
+"""
+
+from __future__ import annotations
+
+import pytest
+from helpers.batch import check_case, chunks, compile_cases, sample
+from helpers.cases import Case, all_cases
+
+from kina.ops import OPS
+
+
+def _check_all(cases: list[Case], seeds: range) -> None:
+    module = compile_cases(cases)
+    for position, case in enumerate(cases):
+        for seed in seeds:
+            check_case(case, module[f"f{position}"], seed)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_sample_of_every_variant(op: str) -> None:
+    _check_all(list(sample(op, each=2)), range(3))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("op", OPS)
+def test_every_case_static(op: str) -> None:
+    for cases in chunks((case for case in all_cases() if case.op == op), 100):
+        _check_all(cases, range(3))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("op", OPS)
+def test_every_case_symbolic(op: str) -> None:
+    symbolic = (case.symbolic() for case in all_cases() if case.op == op)
+    for cases in chunks((case for case in symbolic if case is not None), 100):
+        _check_all(cases, range(3))
