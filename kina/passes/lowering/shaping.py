@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, i64
+from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import SSAValue
 
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -59,15 +60,20 @@ def reshape(
     """`value` with shape `source` as shape `target`; both have the same count of elements."""
     if source == target:
         return value
-    if not source or not target:
-        groups: Groups = []
-    else:
-        groups = match_axes(source, target)
-    if source and (not target or any(len(axes) > 1 for axes, _ in groups)):
+    if not source:
+        return _spread(state, value, target)
+    groups = match_axes(source, target) if target else []
+    if any(len(axes) > 1 for axes, _ in groups) or not target:
         value = _collapse(state, value, source, [axes for axes, _ in groups])
-    if target and (not source or any(len(axes) > 1 for _, axes in groups)):
-        value = _expand(state, value, target, [axes for _, axes in groups])
-    return value
+    if all(len(axes) == 1 for _, axes in groups):
+        return value
+    return _split(state, value, target, [axes for _, axes in groups])
+
+
+def _spread(state: Lowering, value: SSAValue, target: tuple[Dim, ...]) -> SSAValue:
+    """A scalar as a tensor of 1s: xDSL's verifier has no expand_shape from rank 0."""
+    output = whole(state.empty(tensor_of(value).element_type, target))
+    return generic(state.builder, len(target), [Access(value, ())], [output], _copy)[0]
 
 
 def match_axes(source: Sequence[Dim], target: Sequence[Dim]) -> Groups:
@@ -124,11 +130,37 @@ def _collapse(
     )
 
 
-def _expand(
+def _split(
     state: Lowering, value: SSAValue, target: tuple[Dim, ...], groups: Sequence[Sequence[int]]
 ) -> SSAValue:
+    """Each axis of `value` becomes the group of axes at its place."""
+    symbols = ([axis for axis in group if isinstance(target[axis], str)] for group in groups)
+    if any(len(group) > 1 for group in symbols):
+        return _read_linear(state, value, target, groups)
     type_ = tensor_type(tensor_of(value).element_type, target)
     static = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in target]
     return state.builder.value(
         tensor.ExpandShapeOp(value, state.dynamic(target), _reassociation(groups), static, type_)
     )
+
+
+def _read_linear(
+    state: Lowering, value: SSAValue, target: tuple[Dim, ...], groups: Sequence[Sequence[int]]
+) -> SSAValue:
+    """`_split` by computing positions: mlir-opt's expand_shape takes one symbol to a group."""
+    element = tensor_of(value).element_type
+    sizes = [state.size(dim) for dim in target]
+
+    def position(inner: Builder, group: Sequence[int]) -> SSAValue:
+        total = inner.value(IndexOp(group[0]))
+        for axis in group[1:]:
+            total = inner.value(arith.MuliOp(total, sizes[axis]))
+            total = inner.value(arith.AddiOp(total, inner.value(IndexOp(axis))))
+        return total
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        places = [position(inner, group) for group in groups]
+        return [inner.value(tensor.ExtractOp(value, places, element))]
+
+    output = whole(state.empty(element, target))
+    return generic(state.builder, len(target), [], [output], body)[0]
