@@ -15,6 +15,7 @@ from xdsl.printer import Printer
 
 from kina.backend import pipeline
 from kina.backend.c_names import check_symbol
+from kina.backend.index_ranges import index_ranges
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.frontend.check import check
@@ -48,7 +49,7 @@ def show(module: ModuleOp, *, locations: bool = False) -> str:
 
 def to_linalg(module: ModuleOp) -> None:
     """kina IR to linalg, in place."""
-    _apply(module, pipeline.TO_LINALG)
+    _apply(module, pipeline.INLINE + pipeline.TO_LINALG)
 
 
 def lower(source: Source, options: Options) -> Lowered:
@@ -57,12 +58,24 @@ def lower(source: Source, options: Options) -> Lowered:
     for name in signatures:
         check_symbol(options.prefix + name, options.prefix)
     kina_ir = show(module, locations=True)
-    to_linalg(module)
-    _apply(module, pipeline.TO_C, prefix=options.prefix)
+    _apply(module, pipeline.INLINE)
+    ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
+    _apply(module, pipeline.TO_LINALG + pipeline.TO_C, prefix=options.prefix)
+    exported = _functions(module)
     functions = tuple(
-        _describe(module, signature, options.prefix) for signature in signatures.values()
+        CompiledFunction(
+            signature,
+            symbol := options.prefix + signature.name,
+            _strings(exported[symbol].attributes.get("status_messages")),
+            ranges[signature.name],
+        )
+        for signature in signatures.values()
     )
     return Lowered(kina_ir, show(module, locations=True), functions)
+
+
+def _functions(module: ModuleOp) -> dict[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 
 
 def _apply(module: ModuleOp, names: Sequence[str], **options: str) -> None:
@@ -72,15 +85,6 @@ def _apply(module: ModuleOp, names: Sequence[str], **options: str) -> None:
         accepted = {key: options[key] for key in options if key in pass_type.__dataclass_fields__}
         pass_type(**accepted).apply(context, module)
     module.verify()
-
-
-def _describe(module: ModuleOp, signature: Signature, prefix: str) -> CompiledFunction:
-    symbol = prefix + signature.name
-    function = next(
-        op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == symbol
-    )
-    messages = _strings(function.attributes.get("status_messages"))
-    return CompiledFunction(signature, symbol, messages)
 
 
 def _strings(attribute: Attribute | None) -> tuple[str, ...]:

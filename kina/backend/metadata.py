@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from kina.dtypes import DTYPES
-from kina.types import Parameter, Placement, Signature, TensorType, TupleType, Type
+from kina.types import Dim, Parameter, Placement, Signature, TensorType, TupleType, Type
 
 FORMAT = 1
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
@@ -25,6 +25,9 @@ class CompiledFunction:
     """Its name in the library."""
     messages: tuple[str, ...]
     """What each check says: status n stands for `messages[n - 1]`."""
+
+    ranges: tuple[tuple[Dim, ...], ...]
+    """Per parameter, the sizes that it indexes."""
 
     @property
     def name(self) -> str:
@@ -44,6 +47,7 @@ def to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, object]]:
             ],
             "result": _type_to_json(function.signature.result),
             "messages": list(function.messages),
+            "ranges": [list(sizes) for sizes in function.ranges],
         }
         for function in functions
     ]
@@ -63,6 +67,7 @@ def from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFunction, ...]
             ),
             entry["symbol"],
             tuple(entry["messages"]),
+            tuple(tuple(sizes) for sizes in entry["ranges"]),
         )
         for entry in data
     )

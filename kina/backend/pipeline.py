@@ -32,8 +32,11 @@ def _passes(*items: str | Pass) -> tuple[Pass, ...]:
     return tuple(Pass(item) if isinstance(item, str) else item for item in items)
 
 
-TO_LINALG = ("inline-calls", "decompose-kina", "lower-kina")
-"""kina IR to linalg on tensors: where `emit --to linalg` stops."""
+INLINE = ("inline-calls",)
+"""kina IR without calls."""
+
+TO_LINALG = ("decompose-kina", "lower-kina")
+"""kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""
 
 TO_C = ("export-c", "assert-to-status")
 """linalg to functions with the C interface."""

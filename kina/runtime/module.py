@@ -23,7 +23,7 @@ from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import Library, array_type, from_buffer
 from kina.runtime.numpy_types import Array, integer_view
-from kina.types import Signature, TupleType, Type
+from kina.types import Dim, Signature, TupleType, Type
 
 if TYPE_CHECKING:
     from kina.runtime.meaning import Meaning
@@ -147,6 +147,11 @@ class Function:
         """The function's type; `str` shows it as in the source."""
         return self._compiled.signature
 
+    @property
+    def ranges(self) -> tuple[tuple[Dim, ...], ...]:
+        """Per parameter, the sizes that its values index and must stay below; empty for others."""
+        return self._compiled.ranges
+
     def mlir(self, stage: str = "kina") -> str:
         """The IR of the function's whole program at a stage."""
         return self._module.mlir(stage)
@@ -181,7 +186,8 @@ class Function:
             return MemoryError(f"{self._compiled.name}: no memory for temporaries")
         found = self._module.meaning.first_failure(self._compiled.name, bound.inputs)
         # Another thread may have mended the index in the meantime.
-        return found or KinaIndexError(self._compiled.messages[status - 1])
+        found = found or KinaIndexError(self._compiled.messages[status - 1])
+        return found.with_traceback(None)
 
     def __repr__(self) -> str:
         return f"<kina function {self.type}>"

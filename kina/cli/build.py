@@ -1,0 +1,60 @@
+"""`kina build`: a shared library and its header."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from kina.backend.build import build
+from kina.backend.options import Options
+from kina.backend.targets import default_build_target
+from kina.errors import KinaValueError
+from kina.frontend.source import Source
+from kina.runtime.header import header
+
+
+def build_library(
+    file: Path, output: Path | None, target: str | None, threads: bool, prefix: str
+) -> None:
+    """Compile `file` to `output` and write the header beside it, each at once or not at all."""
+    library = output or Path(file.name).with_suffix(".so")
+    header_path = library.with_suffix(".h")
+    if header_path == library:
+        raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
+    options = Options(target or default_build_target(), threads, prefix)
+    source = Source.read(file)
+    _check_folder(library)
+    artifact = build(source, options)
+    write(library, artifact.library.read_bytes(), 0o755)
+    write(header_path, header(header_path.name, artifact.functions).encode(), 0o644)
+    print(f"wrote {library} ({library.stat().st_size} bytes) and {header_path}")
+    for function in artifact.functions:
+        print(f"  {function.symbol}: {function.signature}")
+
+
+def _check_folder(path: Path) -> None:
+    """Raise `KinaValueError` early if `path` cannot be written."""
+    if path.is_dir():
+        raise KinaValueError(f"{path}: is a folder, expected the name of a file to write")
+    if not path.parent.is_dir():
+        raise KinaValueError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise KinaValueError(f"{path}: cannot write to the folder {path.parent}: permission denied")
+
+
+def write(path: Path, data: bytes, mode: int) -> None:
+    """Write a file under a temporary name, then rename it, so that no half of it is ever seen."""
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".kina-", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(mode & ~umask)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise KinaValueError(f"{path}: cannot write the file: {error.strerror}") from None

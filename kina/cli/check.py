@@ -1,0 +1,28 @@
+"""`kina check`: the front end alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kina.errors import KinaError, render_all
+from kina.frontend.check import check
+from kina.frontend.source import Source
+
+
+def check_files(files: Sequence[Path]) -> int:
+    """Print each program's errors or its functions' types; 1 if any has errors."""
+    return max([_check_file(file) for file in files])
+
+
+def _check_file(file: Path) -> int:
+    try:
+        program = check(Source.read(file))
+    except KinaError as error:
+        print(render_all(error.diagnostics), file=sys.stderr)
+        return 1
+    print(f"{file}: ok")
+    for signature in program.signatures.values():
+        print(f"  {signature}")
+    return 0

@@ -1,0 +1,46 @@
+"""`kina doctor`: what was found where, and what to install."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import kina
+from kina.backend import cache, targets
+from kina.backend.toolchain import TOOLS, Tool, find, version_of
+from kina.errors import KinaError, KinaToolchainError, render_all
+
+_PACKAGES = ("xdsl", "numpy", "ml_dtypes", "cffi", "typer")
+
+
+def report() -> int:
+    """Print the state of everything that Kina needs; 1 if a tool is missing."""
+    print(f"kina {kina.__version__}, Python {platform.python_version()}, {platform.platform()}")
+    print(f"  CPU: {targets.host_cpu().partition('|')[0]}")
+    for name in _PACKAGES:
+        print(f"  {name}: {_package(name)}")
+    failed = [tool.name for tool in TOOLS if not _show(tool)]
+    try:
+        print(f"  cache: {cache.folder()}")
+    except KinaError as error:
+        failed.append("cache")
+        print(f"  cache: {render_all(error.diagnostics)}")
+    print("everything is there" if not failed else f"missing: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _package(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _show(tool: Tool) -> bool:
+    try:
+        found = find(tool)
+    except KinaToolchainError as error:
+        print(f"  {tool.name}: {render_all(error.diagnostics)}")
+        return False
+    print(f"  {tool.name}: {version_of(found.path)} ({found.origin}: {found.path})")
+    return True

@@ -1,0 +1,166 @@
+"""The arguments of `kina run`: from files, from numbers, or drawn with a seed.
+
+Random inputs: floats are standard normal, except that a parameter called `u` or `uniform` lies in
+(0, 1) and one called `T`, `temp` or `temperature` is 0.8; integers used as indices lie inside what
+they index, other integers in -8 .. 7; Bool is fair. The same seed gives the same inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kina.dtypes import Kind
+from kina.errors import Diagnostic, KinaValueError, Note
+from kina.runtime.arguments import result_shape
+from kina.runtime.module import Function
+from kina.runtime.numpy_types import Array, numpy_dtype
+from kina.types import Dim, Parameter, TensorType
+
+DEFAULT_SIZE = 4
+"""The size of a symbolic dimension that neither `--size` nor a file gives."""
+
+_MARGIN = 1e-6
+
+
+def _uniform(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return random.uniform(_MARGIN, 1 - _MARGIN, shape)
+
+
+def _temperature(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.full(shape, 0.8)
+
+
+_BY_NAME: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+    **dict.fromkeys(("u", "uniform"), _uniform),
+    **dict.fromkeys(("T", "temp", "temperature"), _temperature),
+}
+
+
+class Inputs:
+    """The arrays to call a function with, and where each came from."""
+
+    def __init__(self, function: Function, given: Sequence[str], sizes: Sequence[str]) -> None:
+        self._parameters = function.type.parameters
+        self._ranges = function.ranges
+        texts = _assignments("--arg", given, [p.name for p in self._parameters])
+        chosen = _assignments("--size", sizes, function.type.symbols)
+        self._files = {n: _read(n, t) for n, t in texts.items() if t.endswith(".npy")}
+        self._sizes = dict.fromkeys(function.type.symbols, DEFAULT_SIZE)
+        self._sizes.update(self._sizes_of_files())
+        self._sizes.update({name: _size(name, text) for name, text in chosen.items()})
+        self.arrays: list[Array] = []
+        self.described: list[str] = []
+        for index, parameter in enumerate(self._parameters):
+            text = texts.get(parameter.name, "random:0")
+            array = self._make(index, parameter, text)
+            self.arrays.append(array)
+            self.described.append(f"{parameter.type.dtype} {list(array.shape)}, {text}")
+
+    def _sizes_of_files(self) -> dict[str, int]:
+        return {
+            dim: size
+            for parameter in self._parameters
+            if parameter.name in self._files
+            for dim, size in zip(
+                parameter.type.dims, self._files[parameter.name].shape, strict=False
+            )
+            if isinstance(dim, str)
+        }
+
+    def _make(self, index: int, parameter: Parameter, text: str) -> Array:
+        if parameter.name in self._files:
+            return _as_stored(parameter.type, self._files[parameter.name])
+        shape = result_shape(parameter.type, self._sizes)
+        if text.startswith("random:"):
+            return self._draw(index, parameter, shape, text.removeprefix("random:"))
+        return np.full(shape, _number(parameter, text))
+
+    def _draw(self, index: int, parameter: Parameter, shape: tuple[int, ...], seed: str) -> Array:
+        if not seed.isdecimal():
+            raise KinaValueError(f"--arg {parameter.name}: the seed is '{seed}', expected a number")
+        random = np.random.default_rng([int(seed), index])
+        dtype = numpy_dtype(parameter.type.dtype)
+        return _draw(random, parameter, shape, self._limit(index)).astype(dtype)
+
+    def _limit(self, index: int) -> int | None:
+        """What the values of an index parameter must stay below."""
+        limits = [self._size_of(dim) for dim in self._ranges[index]]
+        return min(limits, default=None)
+
+    def _size_of(self, dim: Dim) -> int:
+        return dim if isinstance(dim, int) else self._sizes[dim]
+
+
+def _draw(
+    random: np.random.Generator, parameter: Parameter, shape: tuple[int, ...], limit: int | None
+) -> Array:
+    kind = parameter.type.dtype.kind
+    if kind is Kind.BOOL:
+        return random.integers(0, 2, shape)
+    if kind is Kind.INT:
+        return random.integers(-8, 8, shape) if limit is None else random.integers(0, limit, shape)
+    by_name = _BY_NAME.get(parameter.name)
+    return random.standard_normal(shape) if by_name is None else by_name(random, shape)
+
+
+def _assignments(option: str, texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a dict; every name must be one of `names`."""
+    result: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise KinaValueError(f"{option} {text}: expected NAME=VALUE")
+        if name not in names:
+            note = Note(f"there are: {', '.join(names) or 'none'}")
+            raise KinaValueError(Diagnostic(f"{option} {text}: no '{name}' here", notes=(note,)))
+        result[name] = value
+    return result
+
+
+def _size(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise KinaValueError(f"--size {name}={text}: expected a number of at least 1")
+    return int(text)
+
+
+def _read(name: str, text: str) -> Array:
+    try:
+        return np.load(text, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise KinaValueError(f"--arg {name}={text}: cannot read the array: {reason}") from None
+
+
+def _as_stored(type_: TensorType, array: Array) -> Array:
+    """NumPy stores the dtypes of ml_dtypes as raw bytes; here they get their meaning back."""
+    wanted = numpy_dtype(type_.dtype)
+    raw = array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize
+    return array.view(wanted) if raw else array
+
+
+def _number(parameter: Parameter, text: str) -> Any:
+    """A number as an element of the parameter's dtype, which must hold it."""
+    dtype = parameter.type.dtype
+    parse = float if dtype.is_float else int
+    words = {"true": "1", "false": "0"} if dtype.kind is Kind.BOOL else {}
+    try:
+        value = parse(words.get(text, text))
+    except ValueError:
+        expected = f"a number for {dtype}, random:SEED or a file that ends in .npy"
+        raise KinaValueError(f"--arg {parameter.name}={text}: expected {expected}") from None
+    if not dtype.is_float and not _least(parameter) <= value <= _most(parameter):
+        raise KinaValueError(f"--arg {parameter.name}={text}: {dtype} does not hold this number")
+    return numpy_dtype(dtype).type(value)
+
+
+def _least(parameter: Parameter) -> int:
+    dtype = parameter.type.dtype
+    return int(dtype.lowest) if dtype.is_int else 0
+
+
+def _most(parameter: Parameter) -> int:
+    dtype = parameter.type.dtype
+    return int(dtype.highest) if dtype.is_int else 1

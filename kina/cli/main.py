@@ -1,0 +1,147 @@
+"""`kina`: check, emit, build and run programs; each command loads only what it needs.
+
+Every mistake of a user prints one diagnostic and exits with 1, without a traceback unless
+`KINA_DEBUG=1`. Ctrl-C exits with 130, a closed pipe with 1, both quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kina.errors import KinaError, render_all
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Compile and run programs of the Kina tensor language.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Stage(StrEnum):
+    """What `emit` shows."""
+
+    KINA = "kina"
+    LINALG = "linalg"
+    LLVM = "llvm"
+    ASM = "asm"
+
+
+Program = Annotated[Path, typer.Argument(metavar="FILE", help="A .kina program.")]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(help="native, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64."),
+]
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=".kina programs.")],
+) -> int:
+    """Report the errors of programs, or their functions' types."""
+    from kina.cli.check import check_files
+
+    return check_files(files)
+
+
+@app.command()
+def emit(
+    file: Program,
+    to: Annotated[Stage, typer.Option(help="What to show.")] = Stage.LINALG,
+    target: TargetOption = None,
+) -> None:
+    """Print a program as kina IR, linalg IR, LLVM IR or assembly."""
+    from kina.backend.build import emit as emit_stage
+    from kina.backend.options import Options
+    from kina.frontend.source import Source
+
+    print(emit_stage(Source.read(file), to.value, Options(target or "native")), end="")
+
+
+@app.command()
+def build(
+    file: Program,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The library to write [default: FILE with .so]."),
+    ] = None,
+    target: TargetOption = None,
+    threads: Annotated[bool, typer.Option(help="Use OpenMP where the work is worth it.")] = True,
+    prefix: Annotated[str, typer.Option(help="Put before each function's name.")] = "kina_",
+) -> None:
+    """Write a shared library for C, and its header beside it."""
+    from kina.cli.build import build_library
+
+    build_library(file, output, target, threads, prefix)
+
+
+@app.command()
+def run(
+    file: Program,
+    fn: Annotated[str | None, typer.Option(help="The function [default: the last one].")] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=file.npy, NAME=random:SEED or NAME=number.", metavar="NAME=VALUE"),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="The size of a symbolic dimension, such as B=4.", metavar="NAME=N"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A folder for the results (.npy).")
+    ] = None,
+    verify: Annotated[bool, typer.Option(help="Compare with the NumPy reference.")] = False,
+) -> None:
+    """Run a function, by default on seeded random inputs, and print what it gives."""
+    from kina.cli.run import run_function
+
+    run_function(file, fn, arg or [], size or [], output, verify)
+
+
+@app.command()
+def doctor() -> int:
+    """Show which tools were found where, and what to install."""
+    from kina.cli.doctor import report
+
+    return report()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run `kina` with `arguments` (default: the command line) and exit."""
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would flush once more on its way out, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        return app(arguments, prog_name="kina", standalone_mode=False) or 0
+    except KinaError as error:
+        if os.environ.get("KINA_DEBUG") == "1":
+            raise
+        print(render_all(error.diagnostics), file=sys.stderr)
+    except typer.TyperException as error:
+        print(f"error: {error.format_message()}\n  help: see kina --help", file=sys.stderr)
+    except MemoryError as error:
+        print(f"error: out of memory: {error}", file=sys.stderr)
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    return 1
+
+
+if __name__ == "__main__":
+    main()
