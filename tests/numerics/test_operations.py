@@ -7,9 +7,9 @@ the bounds that the language states.
 from __future__ import annotations
 
 import pytest
+
 from helpers.batch import check_case, chunks, compile_cases, sample
 from helpers.cases import Case, all_cases
-
 from kina.ops import OPS
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from helpers.cases import Case, all_cases
 from helpers.expect import check
 from helpers.ir import function
 from helpers.oracles import expected
-
 from kina.ops import OPS
 from kina.reference import evaluate
 

@@ -41,5 +41,5 @@ def refusal(location: Attribute, message: str) -> KinaTypeError:
         return KinaTypeError(f"lower-kina: {message}")
     file, line = place.filename.data, place.line.data
     text = linecache.getline(file, line).rstrip("\n")
-    span = Span(file, line, place.column.data, 1, text)
+    span = Span(file, line, place.column.data, 1 if text else 0, text)
     return KinaTypeError(Diagnostic(f"lower-kina: {message}", span))

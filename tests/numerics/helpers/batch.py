@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
+
+import kina
 from helpers.cases import Case, all_cases, source
 from helpers.expect import check
 from helpers.oracles import expected
-
-import kina
 
 
 def compile_cases(cases: Sequence[Case]) -> kina.Module:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from helpers.cases import Case
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+from helpers.cases import Case
 from kina.dialects.kina import build
 from kina.dialects.types import to_ir
 

@@ -75,7 +75,9 @@ def _transcendental(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..
         down, up = np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))
         low = np.where(near < exact, near, down).astype(np.float64)
         high = np.where(near > exact, near, up).astype(np.float64)
-        certain = ~np.isfinite(exact) | (np.abs(exact) >= 2.0**128) | ~np.isfinite(_wide(operands[0]))
+        certain = (
+            ~np.isfinite(exact) | (np.abs(exact) >= 2.0**128) | ~np.isfinite(_wide(operands[0]))
+        )
         return Between(np.where(certain, exact, low), np.where(certain, exact, high))
 
     return oracle
