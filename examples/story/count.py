@@ -15,6 +15,8 @@ def main() -> None:
     parser.add_argument("text", nargs="?", type=Path, help="another text than the story")
     parser.add_argument("-o", "--output", type=Path, default=Path("logits.npy"))
     options = parser.parse_args()
+    if options.text and not options.text.is_file():
+        parser.error(f"{options.text} is not a file")
     text = options.text.read_bytes() if options.text else read_story()[0]
     logits = count(text).logits
     options.output.parent.mkdir(parents=True, exist_ok=True)

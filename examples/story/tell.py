@@ -107,7 +107,7 @@ def report_loss(program: kina.Module, model: ByteModel, name: str) -> bool:
     expected = bits_per_byte_float64(model, held_out)
     single = -np.log2(unigram(train)[list(held_out[1:])]).mean()
     print(f"The loss of the held-out last chapter ({len(held_out)} bytes), in bits per byte:")
-    print(f"  {np.log2(BYTES):.3f}  every byte alike")
+    print(f"  {np.log2(BYTES):.3f}  uniform: every byte alike")
     print(f"  {single:.3f}  unigram")
     print(f"  {loss:.3f}  {name}, compiled by Kina")
     print(f"  {expected:.3f}  {name}, by NumPy in float64")
@@ -130,9 +130,8 @@ def parse_options() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    """Tell the story; exit status 1 if Kina and NumPy disagree about the loss."""
-    options = parse_options()
+def tell(options: argparse.Namespace) -> bool:
+    """Print the loss and the two continuations; true if Kina and NumPy agree."""
     if options.logits:
         model = bigram(np.load(options.logits))
     else:
@@ -145,8 +144,17 @@ def main() -> None:
     print(f"Continued by sampling at T = {options.temperature} with seed {options.seed}:")
     sampler = Sampler(options.temperature, options.seed)
     show(continue_by_sampling(program, model, prompt, options.size, sampler))
+    return agree
+
+
+def main() -> None:
+    """Tell the story; exit status 1 if Kina and NumPy disagree, or the logits cannot be used."""
+    try:
+        agree = tell(parse_options())
+    except (OSError, ValueError, kina.KinaError) as error:
+        sys.exit(f"tell.py: {error}")
     if not agree:
-        sys.exit("Kina and NumPy disagree about the loss")
+        sys.exit("tell.py: Kina and NumPy disagree about the loss")
 
 
 if __name__ == "__main__":

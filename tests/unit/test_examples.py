@@ -24,7 +24,7 @@ PROGRAMS = sorted(set(EXAMPLES.rglob("*.kina")) - set(INVALID))
 ULP = float(np.finfo(np.float32).eps)
 
 WRONG_PROGRAMS = {
-    "nll": ("-logp.take", "logp.take"),
+    "nll": ("-logits.log", "logits.log"),
     "greedy": ("logits.reduce", "(-logits).reduce"),
     "sample": ("logits / t_b", "logits * t_b"),
 }
@@ -67,9 +67,7 @@ def test_invalid_programs_are_refused_with_a_place(path: Path) -> None:
 def test_the_calls_in_the_readme_print_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    result = doctest.testfile(
-        str(EXAMPLES / "README.md"), module_relative=False, optionflags=flags
-    )
+    result = doctest.testfile(str(EXAMPLES / "README.md"), module_relative=False, optionflags=flags)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -96,7 +94,7 @@ def test_the_demo_prints_the_same_twice(tmp_path: Path) -> None:
     cold, cached = (run("tools/demo.py", KINA_CACHE=str(tmp_path)) for _ in range(2))
     assert (cold.returncode, cold.stderr) == (0, "")
     assert cold.stdout == cached.stdout
-    for line in ("8.000  every byte alike", "index out of range", "compared with NumPy"):
+    for line in ("8.000  uniform", "index out of range", "compared with NumPy"):
         assert line in cold.stdout
 
 
@@ -105,6 +103,17 @@ def test_the_story_refuses_options_without_meaning(option: str) -> None:
     done = run("examples/story/tell.py", option)
     assert done.returncode == 2
     assert "expected a prompt" in done.stderr
+
+
+def test_the_story_refuses_a_file_that_holds_no_logits(tmp_path: Path) -> None:
+    small = tmp_path / "small.npy"
+    np.save(small, np.zeros((3, 256), np.float32))
+    for path, why in ((small, "[256, 256]"), (tmp_path / "none.npy", "No such file")):
+        done = run("examples/story/tell.py", f"--logits={path}")
+        assert done.returncode == 1
+        assert why in done.stderr
+        assert "Traceback" not in done.stderr
+    assert run("examples/story/count.py", str(tmp_path / "none.txt")).returncode == 2
 
 
 @pytest.fixture
