@@ -18,15 +18,16 @@ Array = npt.NDArray[np.float64]
 def lawson(basis: Array, target: Array, weight: Array, rounds: int = 300) -> Array:
     """Minimises the largest `|weight * (basis @ c - target)|` over c."""
     density = np.ones_like(target)
-    best: tuple[float, Array] = (np.inf, np.zeros(basis.shape[1]))
+    best, best_error = np.zeros(basis.shape[1]), np.inf
     for _ in range(rounds):
         scale = np.sqrt(density) * weight
         fit = np.linalg.lstsq(basis * scale[:, None], target * scale, rcond=None)[0]
         error = np.abs(weight * (basis @ fit - target))
-        best = min(best, (float(error.max()), fit), key=lambda pair: pair[0])
+        if error.max() < best_error:
+            best, best_error = np.asarray(fit, np.float64), error.max()
         density *= error
         density /= density.sum()
-    return best[1]
+    return best
 
 
 def fit_rounded(grid: Array, target: Array, weight: Array, count: int) -> list[np.float32]:
@@ -84,15 +85,7 @@ def main() -> None:
     """Prints all polynomials of `expand-math`."""
     half = 0.34658  # ln(2)/2, plus the slack of rounding x*log2(e)
     derive("exp tail", -half, half, 5, exp_tail, lambda r: r * r * np.exp(-r))
-    for count in (7, 8, 9):
-        derive(
-            f"log tail ({count})",
-            -1 / 3,
-            1 / 3,
-            count,
-            log_tail,
-            lambda f: f * f / np.abs(np.log1p(f)),
-        )
+    derive("log tail", -0.31, 0.38, 9, log_tail, lambda f: f * f / np.abs(np.log1p(f)))
 
 
 if __name__ == "__main__":

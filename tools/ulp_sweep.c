@@ -1,5 +1,6 @@
 /* Sweeps float32 inputs through kernels and compares with float64 libm. Built by ulp_sweep.py:
-   ulp_sweep exp|log STRIDE THREADS LIBRARY...   (the first is measured, the rest compared to it) */
+   ulp_sweep exp|log LIMIT STRIDE THREADS LIBRARY...
+   The first library is measured, the rest compared to it; inputs above LIMIT become LIMIT. */
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@ static kernel *kernels[MAX_LIBRARIES];
 static double (*reference)(double);
 static int libraries, threads;
 static uint64_t stride;
+static float limit;
 
 typedef struct {
   int id;
@@ -56,7 +58,10 @@ static void *sweep(void *argument) {
   static _Thread_local float x[BLOCK], y[MAX_LIBRARIES][BLOCK];
   uint64_t count = ((uint64_t)1 << 32) / stride;
   for (uint64_t start = (uint64_t)r->id * BLOCK; start < count; start += (uint64_t)threads * BLOCK) {
-    for (int i = 0; i < BLOCK; i++) x[i] = of_bits((uint32_t)((start + i) * stride));
+    for (int i = 0; i < BLOCK; i++) {
+      x[i] = of_bits((uint32_t)((start + i) * stride));
+      if (x[i] > limit) x[i] = limit;
+    }
     for (int k = 0; k < libraries; k++) kernels[k](x, y[k]);
     for (int i = 0; i < BLOCK; i++) check(r, x[i], y[0][i]);
     for (int k = 1; k < libraries; k++) {
@@ -84,13 +89,14 @@ static void merge(result *total, const result *part) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 5 || argc - 4 > MAX_LIBRARIES) return 2;
+  if (argc < 6 || argc - 5 > MAX_LIBRARIES) return 2;
   reference = strcmp(argv[1], "exp") ? log : exp;
-  stride = strtoull(argv[2], NULL, 0);
-  threads = atoi(argv[3]);
-  libraries = argc - 4;
+  limit = strtof(argv[2], NULL);
+  stride = strtoull(argv[3], NULL, 0);
+  threads = atoi(argv[4]);
+  libraries = argc - 5;
   for (int k = 0; k < libraries; k++) {
-    void *library = dlopen(argv[k + 4], RTLD_NOW);
+    void *library = dlopen(argv[k + 5], RTLD_NOW);
     if (!library) { fprintf(stderr, "%s\n", dlerror()); return 2; }
     *(void **)&kernels[k] = dlsym(library, argv[1]);
   }

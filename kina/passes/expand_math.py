@@ -41,20 +41,21 @@ MINUS_LN2_REST = 0x3102E308  # -ln(2) minus that
 # exp(r) on |r| <= ln(2)/2, constant term first.
 EXP_POLYNOMIAL = (ONE, ONE, 0x3EFFFFFE, 0x3E2AAA4A, 0x3D2AAC5F, 0x3C091C2B, 0x3AB51E82)
 
-TWO_THIRDS = 0x3F2AAAAB
+LOG_CUT = 0x3F30A3D7  # 0.69
 LN2_SCALED = 0x33B17218  # float32(ln(2)) * 2^-23
 MINUS_LN2_SCALED = 0xB3B17218
-# (log(1 + f) - f) / f^2 on |f| <= 1/3, constant term first.
+LN2_REST_SCALED = 0xA582E308  # (ln(2) - float32(ln(2))) * 2^-23
+# (log(1 + f) - f) / f^2 on -0.31 <= f <= 0.38, constant term first.
 LOG_POLYNOMIAL = (
-    0xBF000000,
-    0x3EAAAA83,
-    0xBE7FFF7D,
-    0x3E4CE828,
-    0xBE2ACE33,
-    0x3E0F6AB1,
-    0xBDF9995C,
-    0x3E0F3665,
-    0xBE03E246,
+    0xBEFFFFFE,
+    0x3EAAAA8F,
+    0xBE80014C,
+    0x3E4CE064,
+    0xBE2A4C41,
+    0x3E1011BE,
+    0xBE042ABB,
+    0x3E0B309F,
+    0xBDC25D94,
 )
 
 
@@ -137,11 +138,11 @@ def _scale(emit: Emitter, x: SSAValue, value: SSAValue, exponent: SSAValue) -> S
 
 
 def expand_log(emit: Emitter, x: SSAValue) -> SSAValue:
-    """log(x) = e*ln(2) + log(m) with m in [2/3, 4/3) and e an integer."""
+    """log(x) = e*ln(2) + log(m) with m in [0.69, 1.38) and e an integer."""
     subnormal = emit.compare("olt", x, emit.bits(SMALLEST_NORMAL))
     grown = emit.binary(arith.MulfOp, x, emit.bits(TWO_POW_23))
     bits = emit.bitcast(emit.select(subnormal, grown, x), i32)
-    above = emit.binary(arith.SubiOp, bits, emit.integer(TWO_THIRDS))
+    above = emit.binary(arith.SubiOp, bits, emit.integer(LOG_CUT))
     exponent = emit.binary(arith.AndIOp, above, emit.integer(0xFF800000))
     m = emit.bitcast(emit.binary(arith.SubiOp, bits, exponent), f32)
     shrunk = emit.binary(arith.SubiOp, exponent, emit.integer(23 << 23))
@@ -158,6 +159,7 @@ def _log_sum(emit: Emitter, e: SSAValue, f: SSAValue) -> SSAValue:
     head = emit.fma(e, emit.bits(LN2_SCALED), f)
     kept = emit.fma(e, emit.bits(MINUS_LN2_SCALED), head)
     lost = emit.binary(arith.SubfOp, f, kept)
+    lost = emit.fma(e, emit.bits(LN2_REST_SCALED), lost)
     return emit.binary(arith.AddfOp, head, emit.fma(square, tail, lost))
 
 
