@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 TAB_WIDTH = 4
+MAX_SHOWN = 160
+"""Characters of a source line that a message shows: of a longer one, those around the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,14 @@ class Span:
         return bool(self.line_text or self.width)
 
     def render(self) -> str:
-        """The source line with a caret under the span."""
+        """The source line, or a piece of a long one, with a caret under the span."""
         gutter = f"  {self.line} | "
-        before = self.line_text[: self.column - 1].expandtabs(TAB_WIDTH)
-        shown = self.line_text.expandtabs(TAB_WIDTH)
-        marks = "^" + "~" * (max(1, self.width) - 1)
+        first = max(0, self.column - 1 - MAX_SHOWN // 2) if len(self.line_text) > MAX_SHOWN else 0
+        last = first + MAX_SHOWN
+        cut_left, cut_right = "…" * (first > 0), "…" * (last < len(self.line_text))
+        before = (cut_left + self.line_text[first : self.column - 1]).expandtabs(TAB_WIDTH)
+        shown = (cut_left + self.line_text[first:last]).expandtabs(TAB_WIDTH) + cut_right
+        marks = "^" + "~" * (min(max(1, self.width), last - self.column + 1) - 1)
         return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {' ' * len(before)}{marks}"
 
 

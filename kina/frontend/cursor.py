@@ -51,7 +51,7 @@ class Cursor:
 
     def at(self, *texts: str) -> bool:
         """Whether the current token is one of `texts`."""
-        return self.current.text in texts and not self.at_end
+        return self._tokens[self._index].text in texts
 
     def at_kind(self, kind: TokenKind) -> bool:
         """Whether the current token is of `kind`."""

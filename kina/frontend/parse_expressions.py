@@ -17,7 +17,7 @@ from kina.frontend.ast import (
     NumberExpr,
     TupleExpr,
 )
-from kina.frontend.cursor import Cursor
+from kina.frontend.cursor import Cursor, Panic
 from kina.frontend.lexer import Token, TokenKind
 from kina.frontend.parse_types import parse_dims, parse_literal
 from kina.frontend.source import Extent
@@ -101,6 +101,8 @@ class ExpressionParser:
         minuses: list[Token] = []
         while minus := self._cursor.accept("-"):
             minuses.append(minus)
+        if len(minuses) > MAX_NESTING:
+            raise self._too_deep(minuses[0])
         operand: Expr = yield self._postfix()
         for minus in reversed(minuses):
             operand = Negate(Extent(minus.start, operand.extent.end), minus.extent, operand)
@@ -177,9 +179,12 @@ class ExpressionParser:
     def _enter(self, opened: Token) -> Token:
         self._depth += 1
         if self._depth > MAX_NESTING:
-            message = f"nested too deeply: at most {MAX_NESTING} levels"
-            raise self._cursor.refuse(message, opened.extent, "name a part of it with `let`")
+            raise self._too_deep(opened)
         return opened
+
+    def _too_deep(self, token: Token) -> Panic:
+        message = f"nested too deeply: at most {MAX_NESTING} levels"
+        return self._cursor.refuse(message, token.extent, "name a part of it with `let`")
 
 
 _EXPRESSION_HELP = {

@@ -34,6 +34,7 @@ class Source:
         self.name = name
         self.text = text.removeprefix(_BOM)
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        self._shown = 0, ""
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Source:
@@ -79,10 +80,17 @@ class Source:
     def span(self, start: int, end: int) -> Span:
         """The place of `text[start:end]`; of several lines, the part on the first."""
         line, column = self.position(start)
-        first = self._line_starts[line - 1]
-        newline = self.text.find("\n", first)
-        stop = len(self.text) if newline < 0 else newline
-        # A control character in a message could move the caret or drive the terminal.
-        shown = _UNPRINTABLE.sub("\ufffd", self.text[first:stop].removesuffix("\r"))
-        width = max(1, min(end, first + len(shown)) - start)
+        shown = self._line(line)
+        width = max(1, min(end - start, len(shown) - column + 1))
         return Span(self.name, line, column, width, shown)
+
+    def _line(self, line: int) -> str:
+        """The text of a line as messages show it; the last one is kept, for it may be long."""
+        if self._shown[0] != line:
+            first = self._line_starts[line - 1]
+            newline = self.text.find("\n", first)
+            stop = len(self.text) if newline < 0 else newline
+            # A control character in a message could move the caret or drive the terminal.
+            clean = _UNPRINTABLE.sub("\ufffd", self.text[first:stop].removesuffix("\r"))
+            self._shown = line, clean
+        return self._shown[1]
