@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
@@ -25,8 +25,12 @@ from kina.dialects.reduce import ReduceKeepOp, ReductionOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32
+from kina.passes.expand_math import NONPOSITIVE
 from kina.passes.located import rewrite
 from kina.types import Dim
+
+NAN_ELSEWHERE = "nan_elsewhere"
+"""A discardable attribute of a max: where it meets a NaN its users give NaN in any case."""
 
 _ARITHMETIC = (UnaryOp, BinaryOp, NormalizeOp, ReductionOp)
 
@@ -50,7 +54,7 @@ class DecomposeLogSoftmax(RewritePattern):
     def match_and_rewrite(self, op: LogSoftmaxOp, rewriter: PatternRewriter) -> None:
         """Rewrite one operation."""
         shifted = _shifted(op)
-        exponential = ExpOp(shifted[-1])
+        exponential = _exponential(shifted[-1])
         total = ReduceKeepOp(exponential, "sum", op.axis_value)
         spread = BroadcastOp(total, _dims(op))
         logarithm = LogOp(spread)
@@ -65,7 +69,7 @@ class DecomposeSoftmax(RewritePattern):
     def match_and_rewrite(self, op: SoftmaxOp, rewriter: PatternRewriter) -> None:
         """Rewrite one operation."""
         shifted = _shifted(op)
-        exponential = ExpOp(shifted[-1])
+        exponential = _exponential(shifted[-1])
         total = ReduceKeepOp(exponential, "sum", op.axis_value)
         spread = BroadcastOp(total, _dims(op))
         result = DivOp(exponential, spread)
@@ -73,10 +77,18 @@ class DecomposeSoftmax(RewritePattern):
 
 
 def _shifted(op: NormalizeOp) -> list[KinaOp]:
-    """`x - broadcast(max(x))`."""
+    """`x - broadcast(max(x))`; a NaN reaches every result of its fiber through the sum."""
     maximum = ReduceKeepOp(op.operand, "max", op.axis_value)
+    maximum.attributes[NAN_ELSEWHERE] = UnitAttr()
     spread = BroadcastOp(maximum, _dims(op))
     return [maximum, spread, SubOp(op.operand, spread)]
+
+
+def _exponential(shifted: KinaOp) -> ExpOp:
+    """exp of what is never above 0."""
+    op = ExpOp(shifted)
+    op.attributes[NONPOSITIVE] = UnitAttr()
+    return op
 
 
 def _dims(op: NormalizeOp) -> Sequence[Dim]:

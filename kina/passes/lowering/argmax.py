@@ -1,47 +1,125 @@
-"""argmax: the lowest index of the maximum of each fiber (seed 17)."""
+"""argmax: the lowest index of the maximum of each fiber (seed 17).
+
+Both forms agree in every case: with s the start value and m the maximum of s and all lanes that
+are not NaN, the index is 0 if m == s, else the lowest i with x[i] == m.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import IntegerType, f32, i32, i64
 from xdsl.dialects.linalg.ops import IndexOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from kina.dialects.reduce import ReductionOp
+from kina.dtypes import DType
 from kina.passes.lowering.builder import Builder
-from kina.passes.lowering.combiners import identity, reduced_loops
+from kina.passes.lowering.casts import resize
+from kina.passes.lowering.combiners import identity, reduce_fibers
 from kina.passes.lowering.context import Lowering
-from kina.passes.lowering.generic import Access, generic
+from kina.passes.lowering.generic import generic, whole
+from kina.passes.lowering.ordered import from_images, image_of, image_with_nan
 from kina.passes.lowering.shaping import reshape
-from kina.passes.lowering.storage import load, storage_element, store
+from kina.passes.lowering.storage import compute_element, load, storage_element, store
 from kina.rules import without_axis
+from kina.types import Dim
+
+_ABOVE = {True: "ogt", False: "sgt"}
+_EQUAL = {True: "oeq", False: "eq"}
 
 
 def lower_argmax(state: Lowering, op: ReductionOp) -> None:
-    """Lower as seed 17 writes it: a running maximum and a running index, strictly greater wins.
+    """Lower an argmax to an I64 tensor without the axis, or with size 1 there."""
+    (operand,) = op.kina_operand_types()
+    dims = without_axis(operand.dims, op.axis_value)
+    form = _two_reductions if state.fast else _running
+    index = form(state, op, operand.dtype, dims)
+    state.bind(op.result, reshape(state, index, dims, op.kina_type.dims))
+
+
+def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
+    """Seed 17's form: a running maximum and a running index, strictly greater wins.
 
     A NaN never compares greater, so the index is always in `0 .. size-1`.
     """
-    (operand,) = op.kina_operand_types()
-    dtype, axis = operand.dtype, op.axis_value
-    dims = without_axis(operand.dims, axis)
-    predicate = "ogt" if dtype.is_float else "sgt"
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         value, best = (load(inner, dtype, element) for element in elements[:2])
-        greater = inner.compare(predicate, value, best)
+        greater = inner.compare(_ABOVE[dtype.is_float], value, best)
         maximum = store(inner, dtype, inner.select(greater, value, best))
-        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(axis)), i64))
+        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), i64))
         return [maximum, inner.select(greater, position, elements[2])]
 
-    starts = (
+    starts = [
         state.filled(identity(dtype, "lowest"), storage_element(dtype), dims),
         state.filled(0, i64, dims),
-    )
-    loops = reduced_loops(operand.rank, axis)
-    outputs = [Access(start, loops) for start in starts]
-    inputs = [state.access(op.operand)]
-    _, index = generic(state.builder, operand.rank, inputs, outputs, body, reduced={axis})
-    state.bind(op.result, reshape(state, index, dims, op.kina_type.dims))
+    ]
+    return reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
+
+
+def _two_reductions(
+    state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]
+) -> SSAValue:
+    """The maximum, then the lowest index that equals it: both vectorise."""
+    start = identity(dtype, "lowest")
+    maximum = _maximum(state, op, dtype, dims)
+    size = op.kina_operand_types()[0].dims[op.axis_value]
+    width = i32 if isinstance(size, int) and size < 1 << 31 else i64
+    index = _lowest_equal(state, op, dtype, maximum, width)
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        none = inner.constant(start, _wide_element(dtype))
+        unmoved = inner.compare(_EQUAL[dtype.is_float], elements[0], none)
+        wide = resize(inner, elements[1], 64)
+        return [inner.select(unmoved, inner.integer(0, i64), wide)]
+
+    output = whole(state.empty(i64, dims))
+    inputs = [whole(maximum), whole(index)]
+    return generic(state.builder, len(dims), inputs, [output], body)[0]
+
+
+def _wide_element(dtype: DType) -> Attribute:
+    """What maxima are kept as between the reductions: f32, or an integer as it is at rest."""
+    return compute_element(dtype) if dtype.is_float else storage_element(dtype)
+
+
+def _wide(body: Builder, dtype: DType, element: SSAValue) -> SSAValue:
+    value = load(body, dtype, element)
+    return value if dtype.is_float else resize(body, value, dtype.storage_bits)
+
+
+def _maximum(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
+    """The maximum in the compute dtype; a NaN counts as the start value."""
+    start = identity(dtype, "lowest")
+    least = image_of(start) if dtype.is_float else int(start)
+    width = i32 if dtype.is_float else _wide_element(dtype)
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value = _wide(inner, dtype, elements[0])
+        ordered = image_with_nan(inner, value, least) if dtype.is_float else value
+        return [inner.value(arith.MaxSIOp(ordered, elements[1]))]
+
+    starts = [state.filled(least, width, dims)]
+    (result,) = reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)
+    return from_images(state, result, dims) if dtype.is_float else result
+
+
+def _lowest_equal(
+    state: Lowering, op: ReductionOp, dtype: DType, maximum: SSAValue, width: IntegerType
+) -> SSAValue:
+    """The lowest index whose element equals the maximum; -0.0 equals +0.0."""
+    absent = (1 << (width.width.data - 1)) - 1
+    dims = without_axis(op.kina_operand_types()[0].dims, op.axis_value)
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value = _wide(inner, dtype, elements[0])
+        equal = inner.compare(_EQUAL[dtype.is_float], value, elements[1])
+        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), width))
+        found = inner.select(equal, position, inner.integer(absent, width))
+        return [inner.value(arith.MinSIOp(found, elements[2]))]
+
+    starts = [state.filled(absent, width, dims)]
+    operands = [state.value(op.operand), maximum]
+    return reduce_fibers(state, operands, starts, op.axis_value, body)[0]

@@ -1,18 +1,21 @@
-"""What reductions share: how two elements combine, and where a reduction starts."""
+"""What reductions share: how two elements combine, where they start, and the loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from kina.dtypes import DType
+from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.generic import Access, Body, generic, whole
 
 
 @dataclass(frozen=True, slots=True)
 class Combiner:
-    """The scalar operations of a reduction, and how its start value is written in a dtype row."""
+    """The scalar operations of a reduction, and its start value."""
 
     float_op: type[Operation]
     int_op: type[Operation]
@@ -36,6 +39,20 @@ def identity(dtype: DType, field: str | None) -> int | float:
     return float(text) if dtype.is_float else int(text)
 
 
-def reduced_loops(rank: int, axis: int) -> tuple[int, ...]:
-    """The loops of a reduction that index its result."""
-    return tuple(loop for loop in range(rank) if loop != axis)
+def reduce_fibers(
+    state: Lowering,
+    operands: Sequence[SSAValue],
+    starts: Sequence[SSAValue],
+    axis: int,
+    body: Body,
+) -> list[SSAValue]:
+    """Reduce every fiber along `axis` of the first operand, from `starts`.
+
+    The other operands and the results have its shape without the axis.
+    """
+    source = whole(operands[0])
+    depth = len(source.loops)
+    rest = tuple(loop for loop in range(depth) if loop != axis)
+    inputs = [source, *(Access(operand, rest) for operand in operands[1:])]
+    outputs = [Access(start, rest) for start in starts]
+    return generic(state.builder, depth, inputs, outputs, body, reduced={axis})

@@ -44,12 +44,18 @@ def elementwise(state: Lowering, op: KinaOp, body: Body) -> None:
 
 
 def lower_elementwise(state: Lowering, op: KinaOp) -> None:
-    """Lower an operation that the op table gives a scalar operation."""
+    """Lower an operation that the op table gives a scalar operation.
+
+    The fast form keeps what earlier passes noted about it (`nonpositive`).
+    """
     dtype = op.kina_type.dtype
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         operands = [load(inner, dtype, element) for element in elements[:-1]]
-        return [store(inner, dtype, _apply(inner, op.rule_name, dtype, operands))]
+        result = _apply(inner, op.rule_name, dtype, operands)
+        if state.fast:
+            result.owner.attributes.update(op.attributes)
+        return [store(inner, dtype, result)]
 
     elementwise(state, op, body)
 

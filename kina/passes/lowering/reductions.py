@@ -5,38 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
+from kina.passes.decompose_kina import NAN_ELSEWHERE
 from kina.passes.lowering.argmax import lower_argmax
 from kina.passes.lowering.builder import Builder
-from kina.passes.lowering.combiners import COMBINERS, Combiner, identity, reduced_loops
+from kina.passes.lowering.combiners import COMBINERS, identity, reduce_fibers
 from kina.passes.lowering.context import Lowering
-from kina.passes.lowering.generic import Access, generic, whole
+from kina.passes.lowering.generic import generic, whole
+from kina.passes.lowering.ordered import (
+    BOTTOM,
+    TOP,
+    from_images,
+    image,
+    image_of,
+    image_with_nan,
+)
 from kina.passes.lowering.shaping import reshape
 from kina.passes.lowering.storage import compute_element, load, storage_element, store
 from kina.rules import without_axis
 from kina.types import Dim
 
+NAN_IMAGES = {"max": TOP, "min": BOTTOM}
+"""Where NaNs go so that they win."""
+
 
 def lower_reduction(state: Lowering, op: ReductionOp) -> None:
     """Lower a reduction in the operand's own dtype (decompose-kina widens small floats)."""
     (operand,) = op.kina_operand_types()
-    kind, axis = op.kind.data.value, op.axis_value
+    kind = op.kind.data.value
     if kind == "argmax":
         lower_argmax(state, op)
         return
-    result = _combine(state, op, COMBINERS[kind])
-    dims = without_axis(operand.dims, axis)
+    dims = without_axis(operand.dims, op.axis_value)
+    ordered = state.fast and operand.dtype.is_float and kind in NAN_IMAGES
+    result = _reduce_images(state, op) if ordered else _reduce(state, op)
     if kind == "mean":
-        result = _divide(state, result, dims, operand.dims[axis])
+        result = _divide(state, result, dims, operand.dims[op.axis_value])
     state.bind(op.result, reshape(state, result, dims, op.kina_type.dims))
 
 
-def _combine(state: Lowering, op: ReductionOp, combiner: Combiner) -> SSAValue:
+def _reduce(state: Lowering, op: ReductionOp) -> SSAValue:
     (operand,) = op.kina_operand_types()
-    dtype, axis = operand.dtype, op.axis_value
+    dtype, combiner = operand.dtype, COMBINERS[op.kind.data.value]
     scalar = combiner.float_op if dtype.is_float else combiner.int_op
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
@@ -44,15 +57,29 @@ def _combine(state: Lowering, op: ReductionOp, combiner: Combiner) -> SSAValue:
         combined = scalar.create(operands=values, result_types=[compute_element(dtype)])
         return [store(inner, dtype, inner.value(combined))]
 
-    start = state.filled(
-        identity(dtype, combiner.start),
-        storage_element(dtype),
-        without_axis(operand.dims, axis),
-    )
-    output = Access(start, reduced_loops(operand.rank, axis))
-    inputs = [state.access(op.operand)]
-    (result,) = generic(state.builder, operand.rank, inputs, [output], body, reduced={axis})
-    return result
+    dims = without_axis(operand.dims, op.axis_value)
+    start = state.filled(identity(dtype, combiner.start), storage_element(dtype), dims)
+    return reduce_fibers(state, [state.value(op.operand)], [start], op.axis_value, body)[0]
+
+
+def _reduce_images(state: Lowering, op: ReductionOp) -> SSAValue:
+    """max or min of F32 as that of integers; any NaN wins."""
+    (operand,) = op.kina_operand_types()
+    kind = op.kind.data.value
+    combiner = COMBINERS[kind]
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value, best = elements
+        if NAN_ELSEWHERE in op.attributes:
+            ordered = image(inner, value)
+        else:
+            ordered = image_with_nan(inner, value, NAN_IMAGES[kind])
+        return [inner.value(combiner.int_op.create(operands=[ordered, best], result_types=[i32]))]
+
+    dims = without_axis(operand.dims, op.axis_value)
+    start = state.filled(image_of(float(identity(operand.dtype, combiner.start))), i32, dims)
+    (images,) = reduce_fibers(state, [state.value(op.operand)], [start], op.axis_value, body)
+    return from_images(state, images, dims)
 
 
 def _divide(state: Lowering, total: SSAValue, dims: tuple[Dim, ...], size: Dim) -> SSAValue:
