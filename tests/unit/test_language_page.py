@@ -1,0 +1,81 @@
+"""Runs docs/language.md: its programs compile or are refused, and its Python gives what it shows."""
+
+import doctest
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kina
+
+PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of the page and the line of its first content."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def blocks() -> list[Block]:
+    """The fenced blocks that have a language, in order."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.finditer(r"^```([a-z ]+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [Block(b[1], b[2], text.count("\n", 0, b.start()) + 2) for b in found]
+
+
+def groups(kind: str, follower: str) -> list[Any]:
+    """Each block of `kind` with the blocks of `follower` up to the next program."""
+    pairs: list[tuple[Block, list[Block]]] = []
+    for block in blocks():
+        if block.kind.startswith("kina"):
+            pairs.append((block, []))
+        elif block.kind == follower:
+            pairs[-1][1].append(block)
+    return [
+        pytest.param(program, after, id=f"line{program.line}")
+        for program, after in pairs
+        if program.kind == kind
+    ]
+
+
+@pytest.mark.parametrize(("program", "after"), groups("kina", "python"))
+def test_a_program_compiles_and_gives_what_the_page_shows(
+    program: Block, after: list[Block]
+) -> None:
+    names = {"m": kina.compile(program.text), "np": np, "ml_dtypes": ml_dtypes, "kina": kina}
+    for block in after:
+        test = doctest.DocTestParser().get_doctest(
+            block.text, names, f"language.md:{block.line}", str(PAGE), block.line
+        )
+        said: list[str] = []
+        doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append, clear_globs=False)
+        assert test.examples
+        assert not said, "".join(said)
+        names.update(test.globs)
+
+
+@pytest.mark.parametrize(("program", "after"), groups("kina error", "text"))
+def test_a_refused_program_gives_the_errors_of_the_page(program: Block, after: list[Block]) -> None:
+    with pytest.raises(kina.KinaError) as caught:
+        kina.compile(program.text)
+    shown = str(caught.value)
+    position = 0
+    assert len(after) == 1
+    for line in after[0].text.splitlines():
+        position = shown.find(line, position)
+        assert position >= 0, f"{line!r} is not in (or not in this order):\n{shown}"
+
+
+def test_the_page_has_both_kinds_of_examples() -> None:
+    kinds = [block.kind for block in blocks()]
+    assert kinds.count("kina") >= 9
+    assert kinds.count("kina error") >= 6
