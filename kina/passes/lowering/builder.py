@@ -52,7 +52,7 @@ class Builder:
     def constant(self, value: float, type_: Attribute) -> SSAValue:
         """A constant of an integer or floating-point type."""
         if isinstance(type_, IntegerType):
-            return self.integer(int(value), type_)
+            return self.integer(int(value), cast(IntegerType, type_))
         return self.real(value, cast(AnyFloat, type_))
 
     def compare(self, predicate: str, left: SSAValue, right: SSAValue) -> SSAValue:

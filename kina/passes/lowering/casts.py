@@ -7,6 +7,7 @@ small float round once; to Bool is `x != 0` (NaN is true).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32
@@ -115,8 +116,7 @@ def _int_to_int(body: Builder, source: DType, target: DType, value: SSAValue) ->
 
 def resize(body: Builder, value: SSAValue, bits: int) -> SSAValue:
     """A signed integer with another width; it wraps."""
-    assert isinstance(value.type, IntegerType)
-    width = value.type.width.data
+    width = cast(IntegerType, value.type).width.data
     if width == bits:
         return value
     op = arith.TruncIOp if width > bits else arith.ExtSIOp

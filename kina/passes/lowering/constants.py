@@ -7,9 +7,16 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, IntegerType
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
+    IntegerType,
+    TensorType,
+    i8,
+)
 from xdsl.dialects.linalg.ops import FillOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.types import from_ir
@@ -17,7 +24,8 @@ from kina.dtypes import BOOL
 from kina.passes.lowering.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import generic, whole
-from kina.passes.lowering.storage import storage_type
+
+Payload = DenseIntOrFPElementsAttr[AnyDenseElement]
 
 
 def lower_constant(state: Lowering, op: ConstantOp) -> None:
@@ -31,7 +39,7 @@ def lower_constant(state: Lowering, op: ConstantOp) -> None:
         state.bind(op.result, state.builder.value(arith.ConstantOp(payload)))
 
 
-def _at_rest(value: DenseIntOrFPElementsAttr[Attribute]) -> DenseIntOrFPElementsAttr[Attribute]:
+def _at_rest(value: Payload) -> Payload:
     """The payload as tensors hold it: I4 and Bool one per byte."""
     type_ = from_ir(value.type)
     if type_.dtype.storage_bits == type_.dtype.bits:
@@ -39,29 +47,30 @@ def _at_rest(value: DenseIntOrFPElementsAttr[Attribute]) -> DenseIntOrFPElements
     elements = cast(Sequence[int], value.get_values())
     if type_.dtype is BOOL:
         elements = [int(element != 0) for element in elements]
-    return DenseIntOrFPElementsAttr.from_list(storage_type(type_), elements)
+    at_rest = TensorType(i8, value.get_shape())
+    return DenseIntOrFPElementsAttr.from_list(at_rest, elements)
 
 
-def _uniform(payload: DenseIntOrFPElementsAttr[Attribute]) -> bool:
+def _uniform(payload: Payload) -> bool:
     """Whether all elements have the same bits (xDSL's `is_splat` takes -0.0 for 0.0)."""
     data = payload.data.data
     width = len(data) // prod(payload.get_shape())
     return data == data[:width] * (len(data) // width)
 
 
-def _fill(state: Lowering, payload: DenseIntOrFPElementsAttr[Attribute]) -> SSAValue:
+def _fill(state: Lowering, payload: Payload) -> SSAValue:
     """One value everywhere, without its copies in the library."""
     scalar = state.builder.value(arith.ConstantOp(next(iter(payload.iter_attrs()))))
     target = state.empty(payload.get_element_type(), payload.get_shape())
     return state.builder.value(FillOp([scalar], [target], [target.type]))
 
 
-def _mixed_zeros(state: Lowering, payload: DenseIntOrFPElementsAttr[Attribute]) -> SSAValue:
+def _mixed_zeros(state: Lowering, payload: Payload) -> SSAValue:
     """Zeros of both signs, which xDSL would print as one splat: written as their bits."""
     element = cast(FixedBitwidthType, payload.get_element_type())
     shape = payload.get_shape()
     bits = IntegerType(element.bitwidth)
-    integers = DenseIntOrFPElementsAttr(type(payload.type)(bits, shape), payload.data)
+    integers = DenseIntOrFPElementsAttr(TensorType(bits, shape), payload.data)
     source = state.builder.value(arith.ConstantOp(integers))
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:

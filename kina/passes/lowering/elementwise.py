@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.dialects.base import KinaOp
 from kina.dtypes import DType
@@ -49,21 +49,26 @@ def lower_elementwise(state: Lowering, op: KinaOp) -> None:
     The fast form keeps what earlier passes noted about it (`nonpositive`).
     """
     dtype = op.kina_type.dtype
+    notes = op.attributes if state.fast else {}
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         operands = [load(inner, dtype, element) for element in elements[:-1]]
-        result = _apply(inner, op.rule_name, dtype, operands)
-        if state.fast:
-            result.owner.attributes.update(op.attributes)
-        return [store(inner, dtype, result)]
+        return [store(inner, dtype, _apply(inner, op.rule_name, dtype, operands, notes))]
 
     elementwise(state, op, body)
 
 
-def _apply(inner: Builder, name: str, dtype: DType, operands: list[SSAValue]) -> SSAValue:
+def _apply(
+    inner: Builder,
+    name: str,
+    dtype: DType,
+    operands: list[SSAValue],
+    notes: Mapping[str, Attribute],
+) -> SSAValue:
     """The scalar operation; an integer is negated by subtracting it from 0."""
     row = OPS[name]
     if not dtype.is_float and len(operands) == 1:
         operands = [inner.constant(0, compute_element(dtype)), *operands]
     scalar = SCALAR_OPS[row.float_op if dtype.is_float else row.int_op]
-    return inner.value(scalar.create(operands=operands, result_types=[operands[0].type]))
+    types = [operands[0].type]
+    return inner.value(scalar.create(operands=operands, result_types=types, attributes=notes))

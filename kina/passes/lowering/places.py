@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import linecache
+from typing import cast
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
 from kina.errors import Diagnostic, KinaTypeError, Span
@@ -20,7 +21,8 @@ def file_place(location: Attribute) -> FileLineColLoc | None:
         case CallSiteLoc():
             return file_place(location.callee)
         case FusedLoc():
-            places = (file_place(part) for part in location.locations.data)
+            parts = cast(ArrayAttr[Attribute], location.locations)
+            places = (file_place(part) for part in parts.data)
             return next((place for place in places if place is not None), None)
         case _:
             return None
