@@ -18,6 +18,7 @@ from kina.backend.c_names import check_symbol
 from kina.backend.index_ranges import index_ranges
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
+from kina.backend.targets import TARGETS
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
@@ -60,7 +61,8 @@ def lower(source: Source, options: Options) -> Lowered:
     kina_ir = show(module, locations=True)
     _apply(module, pipeline.INLINE)
     ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
-    _apply(module, pipeline.TO_LINALG + pipeline.TO_C, prefix=options.prefix)
+    fma = TARGETS[options.target].fma
+    _apply(module, pipeline.TO_LINALG + pipeline.TO_C, prefix=options.prefix, fma=fma)
     exported = _functions(module)
     functions = tuple(
         CompiledFunction(
@@ -79,6 +81,7 @@ def _functions(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def _apply(module: ModuleOp, names: Sequence[str], **options: str) -> None:
+    """Run passes, each with those of the options that it has."""
     context = Context()
     for name in names:
         pass_type = pass_getter(name)()

@@ -38,7 +38,7 @@ INLINE = ("inline-calls",)
 TO_LINALG = ("decompose-kina", "lower-kina")
 """kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""
 
-TO_C = ("export-c", "assert-to-status")
+TO_C = ("export-c", "assert-to-status", "expand-math")
 """linalg to functions with the C interface."""
 
 BUFFERIZE = _passes(

@@ -34,6 +34,12 @@ class Target:
         return f"{machine}-unknown-linux-gnu"
 
     @property
+    def fma(self) -> str:
+        """How expand-math does a fused multiply-add: `native`, or `emulate` where there is none."""
+        with_fma = " fma " in f" {host_cpu()} " if self.cpu == "native" else "v2" not in self.cpu
+        return "native" if with_fma or not self.triple.startswith("x86_64") else "emulate"
+
+    @property
     def flags(self) -> list[str]:
         """The arguments that `opt` and `llc` share."""
         attributes = [f"-mattr={','.join(self.features)}"] if self.features else []

@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 from kina.runtime.foreign import as_ndarray
-from kina.runtime.numpy_types import Array, numpy_dtype
+from kina.runtime.numpy_types import CLEAN, Array, is_clean, numpy_dtype
 from kina.types import Dim, Parameter, Signature, TensorType, format_dims
 
 _READY = ("C_CONTIGUOUS", "ALIGNED")
@@ -41,7 +41,11 @@ def bind(signature: Signature, args: Sequence[object], named: Mapping[str, objec
         for parameter, value in zip(signature.parameters, values, strict=True)
     )
     sizes = _sizes(signature, arrays)
-    return Bound(tuple(_ready(array) for array in arrays), sizes)
+    inputs = tuple(
+        _ready(parameter.type, array)
+        for parameter, array in zip(signature.parameters, arrays, strict=True)
+    )
+    return Bound(inputs, sizes)
 
 
 def _match(
@@ -130,9 +134,11 @@ def _sizes(signature: Signature, arrays: Sequence[Array]) -> dict[str, int]:
     return sizes
 
 
-def _ready(array: Array) -> Array:
+def _ready(type_: TensorType, array: Array) -> Array:
     """The array itself if a bare pointer to it will do, else a copy of which that is true."""
-    return np.require(array, requirements=_READY)
+    ready = np.require(array, requirements=_READY)
+    test = is_clean(type_.dtype)
+    return ready if test is None or test(ready) else CLEAN[type_.dtype.name](ready)
 
 
 def result_shape(type_: TensorType, sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 A call of a small function is all overhead: a loop over parameters alone would cost more than the
 kernel. So the checks of one signature are written out as one condition, in the order of cost, and
 whatever fails it goes to the general path, which knows what to say. What is checked: number of
-arguments, exact class, dtype, shape (every symbol one size >= 1), C order and alignment.
+arguments, exact class, dtype, shape (every symbol one size >= 1), C order, alignment, stray bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.backend.metadata import CompiledFunction
 from kina.runtime.library import array_type, from_buffer
-from kina.runtime.numpy_types import integer_view, numpy_dtype
+from kina.runtime.numpy_types import integer_view, is_clean, numpy_dtype
 from kina.types import Dim, Signature, TensorType
 
 # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, as `ndarray.flags.num` has them.
@@ -33,7 +33,7 @@ def call(self{parameters}, /, *extra, out=None, **named):
             if function({inputs}{outputs}) == 0:
                 return {results}
 {into_out}
-    return self.general(({positional}*extra), named, out)
+    return self.general(({positional}*extra,), named, out)
 """
 
 # One result into the caller's array, which must share no element with an input.
@@ -107,6 +107,7 @@ class _Writer:
                 f"{name}.__class__ is ndarray",
                 *self.array_conditions(name, parameter.type, _READY_FLAGS),
                 *self.shape_conditions(name, parameter.type, seen),
+                *self.value_conditions(name, parameter.type),
             )
         )
 
@@ -127,6 +128,12 @@ class _Writer:
             else:
                 seen.add(dim)
                 yield f"({self.size(dim)} := s[{axis}]) >= 1"
+
+    def value_conditions(self, name: str, type_: TensorType) -> Iterator[str]:
+        """That no stray bit is in a Bool or I4 array; comes last, for it reads all of it."""
+        test = is_clean(type_.dtype)
+        if test is not None:
+            yield f"{self.name(f'clean_{type_.dtype}', test)}({name})"
 
     def into_out(self, pointers: Sequence[str], passed: str) -> str:
         """The branch for `out=` with one array."""
