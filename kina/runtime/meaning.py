@@ -15,6 +15,18 @@ from kina.reference import evaluate, first_failure
 from kina.runtime.numpy_types import Array
 
 
+class _Reader(Parser):
+    """Reads back any file name in a location: xDSL prints one outside ASCII as bytes."""
+
+    def parse_optional_str_literal(self) -> str | None:
+        """The next token as text if it is a string literal."""
+        text = super().parse_optional_str_literal()
+        if text is not None:
+            return text
+        encoded = self.parse_optional_bytes_literal()
+        return None if encoded is None else encoded.decode("utf-8")
+
+
 class Meaning:
     """Functions of one program, ready to be evaluated."""
 
@@ -22,7 +34,7 @@ class Meaning:
         context = Context()
         for dialect in (Builtin, Func, Kina):
             context.load_dialect(dialect)
-        module = Parser(context, kina_ir).parse_module()
+        module = _Reader(context, kina_ir).parse_module()
         self._lines = source_lines
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 

@@ -1,0 +1,30 @@
+"""A program may lie in a folder of any name: calls, errors and the reference know its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kina
+
+PROGRAM = """\
+let pick = fn(x: tensor<F32, [1, 3]>, i: tensor<I64, [1]>) -> tensor<F32, [1]> {
+  x.take_along_axis(i, axis=1)
+}
+"""
+
+
+@pytest.mark.parametrize("folder", ["two words", "Größe", 'a "quoted" one', 'é "both" \\'])
+def test_a_failed_check_names_the_file(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / folder / "pick.kina"
+    path.parent.mkdir()
+    path.write_text(PROGRAM, encoding="utf-8")
+    pick = kina.load(path).pick
+    x = np.array([[1, 2, 3]], np.float32)
+    for call in (pick, pick.reference):
+        with pytest.raises(kina.KinaIndexError) as raised:
+            call(x, np.array([3]))
+        assert str(raised.value).startswith(f"{path}:2:")
+        assert call(x, np.array([2])) == [3]
