@@ -27,7 +27,8 @@ let nll = fn(logits: tensor<F32, [1, 4, 8]>, targets: tensor<I64, [1, 4]>) -> te
 let add = fn(x: tensor<F32, [N, D]>, y: tensor<F32, [N, D]>) -> tensor<F32, [N, D]> { x + y }
 let scalar = fn(x: tensor<F32, []>) -> tensor<F32, []> { -x }
 let total = fn(x: tensor<F32, [4]>) -> tensor<F32, []> { x.reduce(op=sum, axis=0) }
-let both = fn(x: tensor<F32, [B, V]>, t: tensor<I64, [B]>) -> (tensor<F32, [B]>, tensor<F32, [B, V]>) {
+let both = fn(x: tensor<F32, [B, V]>, t: tensor<I64, [B]>)
+  -> (tensor<F32, [B]>, tensor<F32, [B, V]>) {
   let logp = x.log_softmax(axis=1) in
   (-logp.take_along_axis(t, axis=1), logp)
 }
