@@ -124,6 +124,7 @@ class ExpressionChecker:
                 note = self._report.note("the first one", bound[name.name])
                 message = f"the pattern binds `{name.name}` twice"
                 self._report.error(message, name.extent, [note])
+                item = WRONG
             bound[name.name] = name.extent
             self._context.scope.bind(name.name, item, name.extent)
 
@@ -185,6 +186,7 @@ class ExpressionChecker:
         return False
 
     def _constant(self, values: Sequence[Scalar], type_: TensorType, at: Extent) -> Value:
-        if type_.symbols:
+        # One value for all: the IR would store as many copies as the tensor has elements.
+        if len(values) == 1:
             return self._operations.splat(values[0], type_, at)
         return self._context.constant(tuple(values), type_, at)

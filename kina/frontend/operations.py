@@ -155,18 +155,17 @@ class OperationChecker:
         return None
 
     def _word(self, op: str, node: Expr | Dims) -> str | None:
+        words = implemented_reductions()
+        expected = f"expected one of {', '.join(words)}"
         if not isinstance(node, Name):
-            words = ", ".join(implemented_reductions())
-            self._report.error(f"{op}: expected one of {words} after op=", node.extent)
-            return None
-        if node.name in REDUCTIONS:
+            self._report.error(f"{op}: {expected} after op=", node.extent)
+        elif node.name in words:
             return node.name
-        words = ", ".join(implemented_reductions())
-        self._report.error(
-            f"{op}: unknown op={node.name}, expected one of {words}",
-            node.extent,
-            help=suggest(node.name, implemented_reductions()),
-        )
+        elif node.name in REDUCTIONS:
+            self._report.error(f"{op}: op={node.name} is not implemented, {expected}", node.extent)
+        else:
+            message = f"{op}: unknown op={node.name}, {expected}"
+            self._report.error(message, node.extent, help=suggest(node.name, words))
         return None
 
     def _dtype(self, op: str, node: Expr | Dims) -> Attribute | None:

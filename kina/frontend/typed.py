@@ -34,10 +34,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A tensor known at compile time: its values row-major, or one for all (rank 0 too).
-
-    Its dimensions are integers.
-    """
+    """A tensor known at compile time: one value per element, row-major; no symbolic dimensions."""
 
     values: tuple[Scalar, ...]
     result: Value

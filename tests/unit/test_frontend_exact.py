@@ -155,6 +155,6 @@ def test_arithmetic_has_limits() -> None:
     with pytest.raises(NumberError, match="division by zero"):
         combine("/", read_number("1"), read_number("0"))
     large = read_number("1e1000")
+    large = combine("*", large, large)
     with pytest.raises(NumberError, match="too many digits"):
-        for _ in range(10):
-            large = combine("*", large, large)
+        combine("*", large, large)

@@ -24,24 +24,24 @@ def texts(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", []),
-        ("// only a comment", []),
-        ("a // comment\nb", ["a", "b"]),
-        ("a\r\nb\tc", ["a", "b", "c"]),
-        ("\ufeffa", ["a"]),
-        ("a->b-c", ["a", "->", "b", "-", "c"]),
-        ("- >", ["-", ">"]),
-        ("1 1.5 1e3 1.5e-3 2E+7 007", ["1", "1.5", "1e3", "1.5e-3", "2E+7", "007"]),
-        ("2.exp()", ["2", ".", "exp", "(", ")"]),
-        ("x.log", ["x", ".", "log"]),
-        ("_a1 A_", ["_a1", "A_"]),
-        ("tensor<F32,[1,B],@host>", [*"tensor < F32 , [ 1 , B ] , @ host >".split()]),
-        ("a*b/c+d=e:f", [*"a * b / c + d = e : f".split()]),
-        ("-2", ["-", "2"]),
+        ("", ""),
+        ("// only a comment", ""),
+        ("a // comment\nb", "a b"),
+        ("a\r\nb\tc", "a b c"),
+        ("\ufeffa", "a"),
+        ("a->b-c", "a -> b - c"),
+        ("- >", "- >"),
+        ("1 1.5 1e3 1.5e-3 2E+7 007", "1 1.5 1e3 1.5e-3 2E+7 007"),
+        ("2.exp()", "2 . exp ( )"),
+        ("x.log", "x . log"),
+        ("_a1 A_", "_a1 A_"),
+        ("tensor<F32,[1,B],@host>", "tensor < F32 , [ 1 , B ] , @ host >"),
+        ("a*b/c+d=e:f", "a * b / c + d = e : f"),
+        ("-2", "- 2"),
     ],
 )
-def test_tokens(text: str, expected: list[str]) -> None:
-    assert texts(text) == expected
+def test_tokens(text: str, expected: str) -> None:
+    assert texts(text) == expected.split()
 
 
 def test_kinds() -> None:
