@@ -174,10 +174,10 @@ def fma_operands() -> tuple[Floats, Floats, Floats]:
     bits = rng.integers(0, 1 << 32, (3, 200_000), np.uint32).view(np.float32)
     near = rng.standard_normal((3, 200_000)).astype(np.float32)
     near[2] = -near[0] * near[1]
-    # a product just off the middle of two float32, by less than float64 can keep beside 1
-    half = np.exp2(rng.integers(-60, -20, 200_000)).astype(np.float32)
-    wide = np.stack([1 + half, np.exp2(-24.0) * (1 + half), np.ones_like(half)])
-    wide[2] *= np.exp2(rng.integers(0, 2, 200_000)) * rng.choice([-1, 1], 200_000)
+    # half the last place of c, less by too little for float64: (1 + d) * (1 - d) = 1 - d^2
+    d = rng.integers(1, 300, 200_000) * 2.0**-23
+    sign = rng.choice([-1, 1], (2, 200_000))
+    wide = np.stack([sign[0] * (1 + d), 2.0**-24 * (1 - d), sign[1] * rng.uniform(1, 2, 200_000)])
     tiny = near * np.float32(2.0**-70)  # products that are subnormal
     tiny[2] *= np.float32(2.0**-66)
     corners = np.float32([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3e38, 1e-45, 2**-126])

@@ -1,0 +1,79 @@
+// RUN: kina-opt %s -p expand-math --print-debuginfo | filecheck %s
+// RUN: kina-opt %s -p 'expand-math{fma=emulate}' | filecheck %s --check-prefix EMULATE
+
+// Clamp, round to n, two exact steps to r, a polynomial, and one scaling; no branch, no call.
+// CHECK-LABEL: func.func @exp(
+// CHECK-NOT:     math.exp
+// CHECK:         arith.cmpf ogt
+// CHECK-NEXT:    arith.select
+// CHECK:         arith.cmpf olt
+// CHECK-NEXT:    arith.select
+// CHECK-COUNT-9: math.fma
+// CHECK:         arith.shli
+// CHECK:         math.fma
+// CHECK:         arith.subi
+// CHECK-NEXT:    [[R:%\S+]] = arith.bitcast {{.*}} : i32 to f32 loc("a.kina":3:7)
+// CHECK-NEXT:    func.return [[R]] : f32
+// EMULATE-LABEL: func.func @exp(
+// EMULATE-NOT:   math.
+// EMULATE-LABEL: func.func @exp_nonpositive(
+func.func @exp(%x: f32) -> f32 {
+  %y = math.exp %x : f32 loc("a.kina":3:7)
+  func.return %y : f32
+}
+
+// The promise that x is not large saves the upper clamp and the second scale.
+// CHECK-LABEL: func.func @exp_nonpositive(
+// CHECK-NEXT:    arith.constant -1.045000e+02 : f32
+// CHECK-NEXT:    arith.cmpf ogt
+// CHECK-NEXT:    arith.select
+// CHECK-NOT:     arith.cmpi
+// CHECK-NOT:     arith.mulf
+// CHECK:         func.return
+func.func @exp_nonpositive(%x: f32) -> f32 {
+  %y = math.exp %x {nonpositive} : f32
+  func.return %y : f32
+}
+
+// CHECK-LABEL: func.func @log(
+// CHECK-NOT:     math.log
+// CHECK:         arith.sitofp {{.*}} : i32 to f32
+// CHECK:         arith.cmpf ugt, %x
+// CHECK-NEXT:    [[R:%\S+]] = arith.select {{.*}} : f32
+// CHECK-NEXT:    func.return [[R]] : f32
+func.func @log(%x: f32) -> f32 {
+  %y = math.log %x : f32
+  func.return %y : f32
+}
+
+// Other types and functions stay: they are widened, or correctly rounded by the hardware.
+// CHECK-LABEL: func.func @stays(
+// CHECK-NEXT:    math.exp %x : f64
+// CHECK-NEXT:    math.sqrt %z : f32
+// CHECK-NEXT:    math.log %v : vector<4xf32>
+func.func @stays(%x: f64, %z: f32, %v: vector<4xf32>) {
+  %a = math.exp %x : f64
+  %b = math.sqrt %z : f32
+  %c = math.log %v : vector<4xf32>
+  func.return
+}
+
+// A fused multiply-add of the user's stays where there is one, and goes where there is none. Inside
+// a linalg body the new ops are in that body.
+// CHECK-LABEL: func.func @fma(
+// CHECK:       linalg.generic
+// CHECK:         math.fma %a, %b, %c : f32
+// EMULATE-LABEL: func.func @fma(
+// EMULATE:     linalg.generic
+// EMULATE-COUNT-3: arith.extf {{.*}} : f32 to f64
+// EMULATE:       arith.mulf {{.*}} : f64
+// EMULATE:       [[R:%\S+]] = arith.truncf {{.*}} : f64 to f32
+// EMULATE-NEXT:  linalg.yield [[R]] : f32
+func.func @fma(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x, %y : tensor<4xf32>, tensor<4xf32>) outs(%y : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %v = math.fma %a, %b, %c : f32
+    linalg.yield %v : f32
+  } -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}
