@@ -1,27 +1,32 @@
 """`assert-to-status`: failed checks become a status code that the function returns.
 
-`cf.assert` would abort the host process. Here the n-th check of a function becomes
-`scf.if %ok { the rest } else { n }`: everything after it, the writes to the outputs included,
-happens only if it holds. What a check does not need moves behind it, so that a call with a bad
-index computes no more than it takes to find that out.
+`cf.assert` would abort the host process. Here checks become `scf.if %ok { the rest } else { n }`,
+where n counts the first that failed: everything after them, the writes to the outputs included,
+happens only if they hold. What a check does not need moves behind it, so that a call with a bad
+index computes no more than it takes to find that out. Checks share one `scf.if`, unless one depends
+on an element that another has to admit first: that one nests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.arith import AndIOp, ConstantOp, SelectOp
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i32
 from xdsl.dialects.cf import AssertOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from kina.errors import KinaError
 from kina.passes.located import stamp
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 OK = 0
 """The status of a call whose checks all held."""
@@ -39,41 +44,76 @@ def _needed(value: SSAValue, pool: set[Operation]) -> set[Operation]:
     return needed
 
 
-def _status(code: int, like: Operation) -> list[Operation]:
-    """A block's end that yields `code`."""
-    constant = ConstantOp(IntegerAttr(code, i32))
-    end: list[Operation] = [constant, YieldOp(constant)]
-    for op in end:
-        stamp(op, like)
-    return end
+def _reads(op: Operation) -> bool:
+    """Whether `op` reads elements at computed places, which earlier checks must have admitted."""
+    return any(isinstance(inner, ExtractOp) and inner is not op for inner in op.walk())
 
 
-def _finish(block: Block, value: SSAValue, function: FuncOp) -> None:
-    """End `block` with `value`: the function's own block returns it, an inner one yields it."""
-    end = ReturnOp(value) if block.parent_op() is function else YieldOp(value)
-    stamp(end, function)
-    block.add_op(end)
+@dataclass
+class _Builder:
+    """Fills the emptied function again: `block` is the innermost branch so far."""
 
+    function: FuncOp
+    block: Block
+    rest: list[Operation]
+    """What no check has needed so far, in order."""
+    pending: list[tuple[int, AssertOp]] = field(default_factory=list[tuple[int, AssertOp]])
+    """Checks that wait for their common branch, each with its number."""
 
-def _nest(function: FuncOp, body: Sequence[Operation], checks: Sequence[AssertOp]) -> None:
-    """Fill the empty function with `body`, each check around what comes after it."""
-    block, rest = function.body.block, list(body)
-    for code, check in enumerate(checks, start=1):
-        needed = _needed(check.arg, set(rest))
-        block.add_ops(op for op in rest if op in needed)
-        rest = [op for op in rest if op not in needed and op is not check]
+    def check(self, code: int, check: AssertOp) -> None:
+        """Place what the check needs; it joins the pending ones unless it must come after them."""
+        needed = _needed(check.arg, set(self.rest))
+        if any(_reads(op) for op in needed):
+            self.branch()
+        self.block.add_ops(op for op in self.rest if op in needed)
+        self.rest = [op for op in self.rest if op not in needed and op is not check]
+        self.pending.append((code, check))
+
+    def branch(self) -> None:
+        """Go on where all pending checks hold; elsewhere the status is the first that does not."""
+        if not self.pending:
+            return
+        first = self.pending[0][1]
+        status, holds = self._combined()
         inner = Block()
-        branch = IfOp(check.arg, [i32], [inner], _status(code, check))
-        check.erase()
-        stamp(branch, check)
-        block.add_op(branch)
-        _finish(block, branch.output[0], function)
-        block = inner
-    block.add_ops(rest)
-    done = ConstantOp(IntegerAttr(OK, i32))
-    stamp(done, function)
-    block.add_op(done)
-    _finish(block, done.result, function)
+        branch = IfOp(holds, [i32], [inner], [self._at(YieldOp(status), first)])
+        self.block.add_op(self._at(branch, first))
+        self.finish(branch.output[0])
+        for _, check in self.pending:
+            check.erase()
+        self.block, self.pending = inner, []
+
+    def _combined(self) -> tuple[SSAValue, SSAValue]:
+        """The number of the first pending check that failed, and whether none did."""
+        (code, last), *earlier = reversed(self.pending)
+        status, holds = self._code(code, last), last.arg
+        for code, check in earlier:
+            failed = self._code(code, check)
+            status = self._add(SelectOp(check.arg, status, failed), check)
+            holds = self._add(AndIOp(check.arg, holds), check)
+        return status, holds
+
+    def finish(self, value: SSAValue) -> None:
+        """End the block with `value`: the function returns it, a branch yields it."""
+        outermost = self.block.parent_op() is self.function
+        self.block.add_op(self._at(ReturnOp(value) if outermost else YieldOp(value), self.function))
+
+    def done(self) -> None:
+        """Place all that is left; the status is 0."""
+        self.branch()
+        self.block.add_ops(self.rest)
+        self.finish(self._code(OK, self.function))
+
+    def _code(self, code: int, like: Operation) -> SSAValue:
+        return self._add(ConstantOp(IntegerAttr(code, i32)), like)
+
+    def _add(self, op: Operation, like: Operation) -> SSAValue:
+        self.block.add_op(self._at(op, like))
+        return op.results[0]
+
+    def _at(self, op: OperationT, like: Operation) -> OperationT:
+        stamp(op, like)
+        return op
 
 
 def _checks(function: FuncOp, body: Iterable[Operation]) -> list[AssertOp]:
@@ -101,7 +141,10 @@ def _rewrite(function: FuncOp) -> None:
     function.attributes["status_messages"] = ArrayAttr(check.msg for check in checks)
     for op in body:
         op.detach()
-    _nest(function, body, checks)
+    builder = _Builder(function, function.body.block, body)
+    for code, check in enumerate(checks, start=1):
+        builder.check(code, check)
+    builder.done()
     function.update_function_type()
 
 

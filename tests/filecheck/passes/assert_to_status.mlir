@@ -9,34 +9,62 @@ func.func @none(%x: memref<4xf32>) {
   func.return
 }
 
-// Two checks nest. What a check needs comes before it (%late); what none needs, and every write to
-// an output, stands in the innermost branch (%early). Locations are those of the checks.
+// Two checks share a branch; the status is the first that failed. What a check needs comes before
+// it (%late); what none needs, and every write to an output, stands inside (%early).
 // CHECK-LABEL: func.func @two(
 // CHECK-SAME:    status_messages = ["first", "second"]
-// CHECK-NOT:     arith.negf
-// CHECK:         [[S1:%\S+]] = scf.if %p -> (i32) {
-// CHECK-NEXT:      %late = arith.cmpi eq, %a, %b : i32
-// CHECK-NEXT:      [[S2:%\S+]] = scf.if %late -> (i32) {
-// CHECK-NEXT:        %early = arith.negf %x : tensor<4xf32>
-// CHECK-NEXT:        bufferization.materialize_in_destination %early
-// CHECK-NEXT:        [[ZERO:%\S+]] = arith.constant 0 : i32
-// CHECK-NEXT:        scf.yield [[ZERO]] : i32
-// CHECK-NEXT:      } else {
-// CHECK-NEXT:        [[TWO:%\S+]] = arith.constant 2 : i32
-// CHECK-NEXT:        scf.yield [[TWO]] : i32
-// CHECK-NEXT:      } loc("a.kina":9:5)
-// CHECK-NEXT:      scf.yield [[S2]] : i32
+// CHECK-NEXT:    %late = arith.cmpi eq, %a, %b : i32
+// CHECK-NEXT:    [[TWO:%\S+]] = arith.constant 2 : i32 loc("a.kina":9:5)
+// CHECK-NEXT:    [[ONE:%\S+]] = arith.constant 1 : i32 loc("a.kina":8:5)
+// CHECK-NEXT:    [[CODE:%\S+]] = arith.select %p, [[TWO]], [[ONE]] : i32
+// CHECK-NEXT:    [[ALL:%\S+]] = arith.andi %p, %late : i1
+// CHECK-NEXT:    [[STATUS:%\S+]] = scf.if [[ALL]] -> (i32) {
+// CHECK-NEXT:      %early = arith.negf %x : tensor<4xf32>
+// CHECK-NEXT:      bufferization.materialize_in_destination %early
+// CHECK-NEXT:      [[ZERO:%\S+]] = arith.constant 0 : i32
+// CHECK-NEXT:      scf.yield [[ZERO]] : i32
 // CHECK-NEXT:    } else {
-// CHECK-NEXT:      [[ONE:%\S+]] = arith.constant 1 : i32
-// CHECK-NEXT:      scf.yield [[ONE]] : i32
+// CHECK-NEXT:      scf.yield [[CODE]] : i32
 // CHECK-NEXT:    } loc("a.kina":8:5)
-// CHECK-NEXT:    func.return [[S1]] : i32
+// CHECK-NEXT:    func.return [[STATUS]] : i32
 func.func @two(%x: tensor<4xf32>, %p: i1, %a: i32, %b: i32, %out: memref<4xf32>) {
   %early = arith.negf %x : tensor<4xf32>
   cf.assert %p, "first" loc("a.kina":8:5)
   %late = arith.cmpi eq, %a, %b : i32
   cf.assert %late, "second" loc("a.kina":9:5)
   bufferization.materialize_in_destination %early in restrict writable %out : (tensor<4xf32>, memref<4xf32>) -> ()
+  func.return
+}
+
+// A check of what was read at a checked place comes after that place is known to be good.
+// CHECK-LABEL: func.func @dependent(
+// CHECK-NEXT:    [[ONE:%\S+]] = arith.constant 1 : i32
+// CHECK-NEXT:    [[OUTER:%\S+]] = scf.if %p -> (i32) {
+// CHECK-NEXT:      %read = linalg.generic
+// CHECK:             tensor.extract %x
+// CHECK:           %good = arith.cmpf
+// CHECK-NEXT:      [[TWO:%\S+]] = arith.constant 2 : i32
+// CHECK-NEXT:      [[INNER:%\S+]] = scf.if %good -> (i32) {
+// CHECK-NEXT:        bufferization.materialize_in_destination %read
+// CHECK:           } else {
+// CHECK-NEXT:        scf.yield [[TWO]] : i32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      scf.yield [[INNER]] : i32
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      scf.yield [[ONE]] : i32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return [[OUTER]] : i32
+func.func @dependent(%x: tensor<4xf32>, %at: tensor<index>, %start: tensor<f32>, %p: i1, %out: memref<f32>) {
+  cf.assert %p, "first"
+  %read = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []} ins(%at : tensor<index>) outs(%start : tensor<f32>) {
+  ^bb0(%place: index, %old: f32):
+    %element = tensor.extract %x[%place] : tensor<4xf32>
+    linalg.yield %element : f32
+  } -> tensor<f32>
+  %value = tensor.extract %read[] : tensor<f32>
+  %good = arith.cmpf oeq, %value, %value : f32
+  cf.assert %good, "second"
+  bufferization.materialize_in_destination %read in restrict writable %out : (tensor<f32>, memref<f32>) -> ()
   func.return
 }
 
