@@ -14,6 +14,9 @@ BinaryOp = (
     | type[arith.SignlessIntegerBinaryOperationWithOverflow]
 )
 
+Constants = dict[tuple[Attribute, int | float], SSAValue]
+"""The constants built so far, by type and value."""
+
 
 def f32_from_bits(bits: int) -> float:
     """The value of the float32 whose bit pattern is `bits`."""
@@ -23,15 +26,16 @@ def f32_from_bits(bits: int) -> float:
 class Emitter:
     """Inserts ops before `target`, each with the target's location.
 
-    Equal constants are built once per emitter.
+    Equal constants are built once per emitter, or once per block if emitters for the same block,
+    made in program order, share `constants`.
     """
 
-    def __init__(self, target: Operation) -> None:
+    def __init__(self, target: Operation, constants: Constants | None = None) -> None:
         block = target.parent_block()
         assert block is not None, "an op outside of a block cannot be expanded"
         self._target = target
         self._block = block
-        self._constants: dict[tuple[Attribute, int | float], SSAValue] = {}
+        self._constants: Constants = {} if constants is None else constants
 
     def insert(self, op: Operation) -> SSAValue:
         """Inserts `op` and returns its only result."""

@@ -8,16 +8,17 @@ meant, `math.fma` says so. Both functions are within 1 ulp over all float32 valu
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, math
 from xdsl.dialects.builtin import f32, f64, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from kina.passes.emit import Emitter
+from kina.passes.emit import Constants, Emitter
 
 # A discardable attribute of `math.exp`: the operand is never above 64 (x - max(x), say).
 NONPOSITIVE = "nonpositive"
@@ -215,8 +216,9 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
 def _expand_all(module: builtin.ModuleOp, table: dict[type[Operation], Expansion]) -> None:
     """Replaces every float32 op that the table knows."""
     found = [op for op in module.walk() if type(op) in table and op.results[0].type == f32]
+    constants: defaultdict[Block | None, Constants] = defaultdict(dict)
     for op in found:
-        emit = Emitter(op)
+        emit = Emitter(op, constants[op.parent_block()])
         emit.finish(table[type(op)](emit, op))
 
 

@@ -7,15 +7,16 @@ exact for every input, has no branch or call, vectorises, and is the same on eve
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin
 from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
-from kina.passes.emit import Emitter
+from kina.passes.emit import Constants, Emitter
 
 F32_MANTISSA = 23
 F32_BIAS = 127
@@ -181,12 +182,14 @@ class ExpandSmallFloats(ModulePass):
         """Rewrites the module in place."""
         formats = {kind: form for kind, form in FORMATS.items() if self.f16 or kind != f16}
         found = [o for o in op.walk() if isinstance(o, arith.ExtFOp | arith.TruncFOp)]
+        constants: defaultdict[Block | None, Constants] = defaultdict(dict)
         for conversion in found:
             source, result = conversion.input.type, conversion.result.type
+            shared = constants[conversion.parent_block()]
             if result == f32 and source in formats:
-                emit = Converter(conversion)
+                emit = Converter(conversion, shared)
                 emit.finish(extend(emit, conversion.input, formats[source]))
             elif source == f32 and result in formats:
-                emit = Converter(conversion)
+                emit = Converter(conversion, shared)
                 code = truncate(emit, conversion.input, formats[result])
                 emit.finish(emit.bitcast(code, result))
