@@ -150,7 +150,7 @@ class OperationChecker:
             sign, number = -sign, number.operand
         if isinstance(number, NumberExpr) and number.text.isdigit() and len(number.text) < 20:
             return sign * int(number.text)
-        message = f"{op}: the axis is not a compile-time integer, expected such as axis=1"
+        message = f"{op}: the axis is not a compile-time integer, expected for example axis=1"
         self._report.error(message, node.extent)
         return None
 
