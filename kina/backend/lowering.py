@@ -61,8 +61,14 @@ def lower(source: Source, options: Options) -> Lowered:
     kina_ir = show(module, locations=True)
     _apply(module, pipeline.INLINE)
     ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
-    fma = TARGETS[options.target].fma
-    _apply(module, pipeline.TO_LINALG + pipeline.TO_C, prefix=options.prefix, fma=fma)
+    emulates = TARGETS[options.target].emulates
+    _apply(
+        module,
+        pipeline.TO_LINALG + pipeline.TO_C,
+        prefix=options.prefix,
+        fma="emulate" if emulates else "native",
+        f16=emulates,
+    )
     exported = _functions(module)
     functions = tuple(
         CompiledFunction(
@@ -80,7 +86,7 @@ def _functions(module: ModuleOp) -> dict[str, FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 
 
-def _apply(module: ModuleOp, names: Sequence[str], **options: str) -> None:
+def _apply(module: ModuleOp, names: Sequence[str], **options: str | bool) -> None:
     """Run passes, each with those of the options that it has."""
     context = Context()
     for name in names:

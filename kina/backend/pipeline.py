@@ -35,11 +35,11 @@ def _passes(*items: str | Pass) -> tuple[Pass, ...]:
 INLINE = ("inline-calls",)
 """kina IR without calls."""
 
-TO_LINALG = ("decompose-kina", "lower-kina")
+TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 """kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""
 
-TO_C = ("export-c", "assert-to-status", "expand-math")
-"""linalg to functions with the C interface."""
+TO_C = ("export-c", "assert-to-status", "expand-math", "expand-small-floats")
+"""linalg to functions with the C interface, in arithmetic that is exact on every target."""
 
 BUFFERIZE = _passes(
     "canonicalize",

@@ -34,10 +34,13 @@ class Target:
         return f"{machine}-unknown-linux-gnu"
 
     @property
-    def fma(self) -> str:
-        """How expand-math does a fused multiply-add: `native`, or `emulate` where there is none."""
-        with_fma = " fma " in f" {host_cpu()} " if self.cpu == "native" else "v2" not in self.cpu
-        return "native" if with_fma or not self.triple.startswith("x86_64") else "emulate"
+    def emulates(self) -> bool:
+        """True for x86 without FMA and F16C, whose exact instructions Kina then does without."""
+        if not self.triple.startswith("x86_64"):
+            return False
+        if self.cpu != "native":
+            return self.cpu == "x86-64-v2"
+        return not {"fma", "f16c"} <= set(host_cpu().split())
 
     @property
     def flags(self) -> list[str]:

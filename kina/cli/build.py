@@ -19,12 +19,12 @@ def build_library(
 ) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
     library = output or Path(file.name).with_suffix(".so")
+    _check_folder(library)
     header_path = library.with_suffix(".h")
     if header_path == library:
         raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
     options = Options(target or default_build_target(), threads, prefix)
     source = Source.read(file)
-    _check_folder(library)
     artifact = build(source, options)
     write(library, artifact.library.read_bytes(), 0o755)
     write(header_path, header(header_path.name, artifact.functions).encode(), 0o644)

@@ -120,9 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         status = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python would flush once more on its way out, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         status = 1
     sys.exit(status)
 
