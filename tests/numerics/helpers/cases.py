@@ -29,6 +29,8 @@ class Case:
     attributes: tuple[tuple[str, Attribute], ...]
     shapes: tuple[tuple[int, ...], ...]
     """The operands' run-time shapes."""
+    scope: tuple[tuple[str, int], ...] = ()
+    """Sizes of symbols that only the attributes name."""
 
     @property
     def result(self) -> TensorType:
@@ -44,12 +46,9 @@ class Case:
     @property
     def sizes(self) -> dict[str, int]:
         """The size of every symbol."""
-        return {
-            dim: size
-            for type_, shape in zip(self.types, self.shapes, strict=True)
-            for dim, size in zip(type_.dims, shape, strict=True)
-            if isinstance(dim, str)
-        }
+        operands = zip(self.types, self.shapes, strict=True)
+        pairs = [pair for type_, shape in operands for pair in zip(type_.dims, shape, strict=True)]
+        return dict(self.scope) | {dim: size for dim, size in pairs if isinstance(dim, str)}
 
     @property
     def result_shape(self) -> tuple[int, ...]:
@@ -176,7 +175,7 @@ _SPECIAL = {
 
 
 def source(case: Case, name: str) -> str:
-    """The case as a `.kina` function; one operand is called as a method, two by operator if any."""
+    """The case as a `.kina` function."""
     names = [f"p{i}" for i in range(len(case.types))]
     parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, case.types, strict=True))
     return f"let {name} = fn({parameters}) -> {case.result} {{ {expression(case, names)} }}"
@@ -184,11 +183,16 @@ def source(case: Case, name: str) -> str:
 
 def expression(case: Case, names: list[str]) -> str:
     """The application on named operands."""
-    symbol = OPS[case.op].symbol
+    return expression_of(case.op, case.attributes, names)
+
+
+def expression_of(op: str, attributes: tuple[tuple[str, Attribute], ...], names: list[str]) -> str:
+    """An application as a user writes it: by its operator if it has one, else as a method."""
+    symbol = OPS[op].symbol
     if symbol is not None:
-        return f"-{names[0]}" if case.op == "neg" else f"{names[0]} {symbol} {names[1]}"
-    extra = [_argument(key, value) for key, value in case.attributes]
-    return f"{names[0]}.{case.op}({', '.join([*names[1:], *extra])})"
+        return f"-{names[0]}" if op == "neg" else f"{names[0]} {symbol} {names[1]}"
+    extra = [_argument(key, value) for key, value in attributes]
+    return f"{names[0]}.{op}({', '.join([*names[1:], *extra])})"
 
 
 def _argument(key: str, value: Attribute) -> str:

@@ -16,7 +16,8 @@ from kina.dtypes import DType
 @cache
 def _codes(dtype: DType) -> tuple[list[Fraction], float]:
     """The non-negative values, with the one that would come after the largest; what it means."""
-    half = all_codes(dtype)[: 1 << (dtype.bits - 1)].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        half = all_codes(dtype)[: 1 << (dtype.bits - 1)].astype(np.float64)
     finite = [Fraction(float(value)) for value in half[np.isfinite(half)]]
     overflow = math.nan if dtype.lowest != "-inf" else math.inf
     return [*finite, 2 * finite[-1] - finite[-2]], overflow

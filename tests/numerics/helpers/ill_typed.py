@@ -1,0 +1,208 @@
+"""Programs that must be refused: broken applications of operations, and broken pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from helpers.cases import expression_of
+from helpers.choose import Chooser
+from kina.dtypes import DTYPES
+from kina.ops import OPS, REDUCTIONS
+from kina.rules import Attribute, RuleError, infer
+from kina.types import Dim, Placement, TensorType
+
+SIZES: tuple[Dim, ...] = (1, 2, 3, 4, 8, 64, "N", "M")
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application of an operation in a function of its own; `result` is a guess."""
+
+    op: str
+    types: tuple[TensorType, ...]
+    attributes: tuple[tuple[str, Attribute], ...]
+    result: TensorType
+
+    @property
+    def source(self) -> str:
+        """The program."""
+        names = [f"p{i}" for i in range(len(self.types))]
+        parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, self.types, strict=True))
+        body = expression_of(self.op, self.attributes, names)
+        return f"let f = fn({parameters}) -> {self.result} {{ {body} }}"
+
+
+def application(choose: Chooser) -> Application | None:
+    """A random application that breaks its rule or its declared result; None if it is right."""
+    op = OPS[choose.one(list(OPS))]
+    first = _type(choose)
+    types = (first, *(_relative(choose, first) for _ in op.operands[1:]))
+    attributes = {key: _attribute(choose, key, first) for key in op.attributes}
+    try:
+        result = infer(op.name, types, attributes)
+    except RuleError:
+        return Application(op.name, types, tuple(attributes.items()), first)
+    wrong = _relative(choose, result)
+    if wrong == result:
+        return None
+    return Application(op.name, types, tuple(attributes.items()), wrong)
+
+
+def _type(choose: Chooser) -> TensorType:
+    dims = tuple(choose.one(SIZES) for _ in range(choose.integer(0, 5)))
+    placement = Placement.DEVICE if choose.chance(15) else Placement.HOST
+    return TensorType(choose.one(list(DTYPES.values())), dims, placement)
+
+
+def _relative(choose: Chooser, type_: TensorType) -> TensorType:
+    """The same type, or one that differs in one respect, or any."""
+    dims = list(type_.dims)
+    change = choose.integer(0, 5)
+    if change == 0:
+        return type_
+    if change == 1:
+        return type_.with_dtype(choose.one(list(DTYPES.values())))
+    if change == 2 and dims:
+        dims[choose.integer(0, len(dims) - 1)] = choose.one(SIZES)
+        return type_.with_dims(dims)
+    if change == 3 and dims:
+        del dims[choose.integer(0, len(dims) - 1)]
+        return type_.with_dims(dims)
+    if change == 4:
+        return TensorType(type_.dtype, type_.dims, choose.one(list(Placement)))
+    return _type(choose)
+
+
+def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
+    if key == "axis":
+        return choose.integer(-2, type_.rank + 1)
+    if key == "op":
+        return choose.one([*REDUCTIONS, "median", "sum_"])
+    if key == "dtype":
+        return choose.one(list(DTYPES.values()))
+    # A symbol in an expression has to be bound by a parameter: one that is not is a mistake too.
+    return _relative(choose, type_).dims
+
+
+PIECES: dict[str, str] = {
+    "an unknown name": "{ y }",
+    "an unknown operation": "{ x.log_sofmax(axis=1) }",
+    "a name used before its binding": "{ let a = b in let b = x in a }",
+    "a missing axis": "{ x.log_softmax() }",
+    "a positional axis": "{ x.log_softmax(1) }",
+    "an axis that is no integer": "{ x.log_softmax(axis=1.0) }",
+    "an axis that is a tensor": "{ x.log_softmax(axis=x) }",
+    "a negative axis": "{ x.log_softmax(axis=-1) }",
+    "a huge axis": "{ x.log_softmax(axis=99999999999999999999) }",
+    "an unknown argument": "{ x.log_softmax(axis=1, dim=1) }",
+    "an argument given twice": "{ x.log_softmax(axis=1, axis=1) }",
+    "too many operands": "{ x.exp(x) }",
+    "too few operands": "{ exp() }",
+    "a missing reduction": "{ x.reduce(axis=1) }",
+    "a reduction that is no word": "{ x.reduce(op=1, axis=1) }",
+    "a cast to nothing known": "{ x.cast(F33) }",
+    "a cast to a reserved dtype": "{ x.cast(F64) }",
+    "a cast to a number": "{ x.cast(32) }",
+    "a broadcast to a tensor": "{ x.broadcast(x) }",
+    "a broadcast to size 0": "{ x.broadcast([0, 2, 3]) }",
+    "a broadcast to an unbound symbol": "{ x.broadcast([Q, 2, 3]) }",
+    "a reshape of another count": "{ x.reshape([5]) }",
+    "a number alone": "{ 1.0 }",
+    "two numbers": "{ 1.0 + 2.0 }",
+    "a number past its dtype": "{ (x.cast(I8) + 300).cast(F32) }",
+    "a fraction beside integers": "{ (x.cast(I32) * 1.5).cast(F32) }",
+    "a number beside Bool": "{ (x.cast(Bool) + 1).cast(F32) }",
+    "a tuple where a tensor belongs": "{ (x, x) }",
+    "arithmetic on a tuple": "{ -(x, x) }",
+    "a tensor taken apart": "{ let (a, b) = x in a }",
+    "a tuple of another size": "{ let (a, b, c) = (x, x) in a }",
+    "one name twice in a pattern": "{ let (a, a) = (x, x) in a }",
+    "a call of itself": "{ f(x) }",
+    "a call of what comes later": "{ later(x) }",
+    "a call with too many arguments": "{ earlier(x, x) }",
+    "a call with too few arguments": "{ earlier() }",
+    "a call with another type": "{ earlier(x.cast(F16)) }",
+    "a function as a value": "{ earlier }",
+    "a method that is no operation": "{ x.earlier2() }",
+    "a literal with too few values": "{ tensor<F32, [2, 3]>(1, 2, 3) }",
+    "a literal without values": "{ tensor<F32, [2, 3]>() }",
+    "a literal of another kind": "{ tensor<F32, [2, 3]>(true) }",
+    "an infinite integer": "{ tensor<I32, [2, 3]>(inf).cast(F32) }",
+    "a literal past its dtype": "{ tensor<I8, [2, 3]>(128).cast(F32) }",
+    "a literal of a reserved dtype": "{ tensor<F64, [2, 3]>(1) }",
+    "a literal of unbound size": "{ tensor<F32, [Q, 3]>(1) }",
+    "integer division": "{ (x.cast(I32) / x.cast(I32)).cast(F32) }",
+    "negation of Bool": "{ (-x.cast(Bool)).cast(F32) }",
+    "implicit broadcasting": "{ x + x.reduce(op=sum, axis=0) }",
+    "implicit conversion": "{ x + x.cast(F16) }",
+    "an empty body": "{ }",
+    "a body without end": "{ x",
+    "a let without in": "{ let a = x a }",
+    "a reserved word as a name": "{ let in = x in x }",
+    "an unknown sign": "{ x ? x }",
+    "a missing parenthesis": "{ (x + x }",
+    "an operator without operand": "{ x + }",
+    "a nested function": "{ let g = fn(y: tensor<F32, [2, 3]>) -> tensor<F32, [2, 3]> { y } in x }",
+}
+"""Bodies of `f(x: F32 [2, 3]) -> F32 [2, 3]` with one mistake each."""
+
+ITEMS: dict[str, str] = {
+    "nothing": "",
+    "only a comment": "// nothing\n",
+    "no function": "let f = 3",
+    "an expression": "x + x",
+    "a reserved dtype": "let f = fn(x: tensor<F64, [2]>) -> tensor<F64, [2]> { x }",
+    "an unknown dtype": "let f = fn(x: tensor<F31, [2]>) -> tensor<F31, [2]> { x }",
+    "a dimension of 0": "let f = fn(x: tensor<F32, [0]>) -> tensor<F32, [0]> { x }",
+    "a negative dimension": "let f = fn(x: tensor<F32, [-1]>) -> tensor<F32, [-1]> { x }",
+    "a fractional dimension": "let f = fn(x: tensor<F32, [1.5]>) -> tensor<F32, [1.5]> { x }",
+    "an unknown placement": "let f = fn(x: tensor<F32, [2], @gpu>) -> tensor<F32, [2]> { x }",
+    "a result elsewhere": "let f = fn(x: tensor<F32, [2], @device>) -> tensor<F32, [2]> { x }",
+    "an unbound symbol": "let f = fn(x: tensor<F32, [N]>) -> tensor<F32, [M]> { x }",
+    "a symbol only in the result": "let f = fn() -> tensor<F32, [N]> { tensor<F32, [1]>(1) }",
+    "one parameter name twice": (
+        "let f = fn(x: tensor<F32, [2]>, x: tensor<F32, [2]>) -> tensor<F32, [2]> { x }"
+    ),
+    "one function name twice": (
+        "let f = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> { x }"
+        " let f = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> { x }"
+    ),
+    "a symbol bound to two sizes": (
+        "let g = fn(x: tensor<F32, [N]>, y: tensor<F32, [N]>) -> tensor<F32, [N]> { x + y }"
+        " let f = fn(x: tensor<F32, [2]>, y: tensor<F32, [3]>) -> tensor<F32, [2]> { g(x, y) }"
+    ),
+    "a tuple of one type": "let f = fn(x: tensor<F32, [2]>) -> (tensor<F32, [2]>) { x }",
+    "a parameter without type": "let f = fn(x) -> tensor<F32, [2]> { x }",
+    "no result type": "let f = fn(x: tensor<F32, [2]>) { x }",
+    "reverse mode of nothing": "let d = reverseMode(nothing)",
+}
+"""Whole programs with one mistake each."""
+
+
+def body(piece: str) -> str:
+    """A program with that body, between a function that it may call and one that it may not."""
+    type_ = "tensor<F32, [2, 3]>"
+    return (
+        f"let earlier = fn(x: {type_}) -> {type_} {{ x }}\n"
+        f"let f = fn(x: {type_}) -> {type_}\n  {piece}\n"
+        f"let later = fn(x: {type_}) -> {type_} {{ x }}\n"
+    )
+
+
+def scramble(choose: Chooser, text: str) -> str:
+    """A text with a few tokens or characters dropped, doubled or exchanged."""
+    pieces = text.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split(" ")
+    for _ in range(choose.integer(1, 3)):
+        at, other = (choose.integer(0, len(pieces) - 1) for _ in range(2))
+        action = choose.integer(0, 4)
+        if action == 0:
+            pieces[at] = ""
+        elif action == 1:
+            pieces[at], pieces[other] = pieces[other], pieces[at]
+        elif action == 2:
+            pieces[at] += f" {pieces[other]}"
+        elif action == 3:
+            pieces[at] = choose.one(("@", "{", "}", "<", "inf", "99999999999", '"', "é", "\t", "-"))
+        else:
+            pieces[at] = pieces[at][: len(pieces[at]) // 2]
+    return " ".join(pieces)
