@@ -1,0 +1,83 @@
+"""A C program that uses a built library: strict C99, C++, sanitizers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("consumer")
+    command = [sys.executable, "-m", "kina.cli.main", "build", "nll.kina", "-o", path / "nll.so"]
+    subprocess.run(command, check=True, cwd=HERE, capture_output=True)
+    return path
+
+
+def compiled(folder: Path, name: str, *arguments: str) -> Path:
+    """The program, linked with the library."""
+    program = folder / name
+    command = [*arguments, "-I", folder, "-o", program, HERE / "nll.c", folder / "nll.so"]
+    done = subprocess.run(
+        [*command, f"-Wl,-rpath,{folder}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return program
+
+
+def test_c_program(folder: Path) -> None:
+    program = compiled(folder, "strict", "cc", *STRICT)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    first, second, *rest = done.stdout.splitlines()
+    assert first == "0 ok 0.407606 1.098612"
+    assert second.startswith("1 nll.kina:3:")
+    assert "take_along_axis: index out of range" in second
+    assert rest == ["0 9 1", "0 -3.5 unknown status"]
+
+
+def test_header_alone(folder: Path) -> None:
+    """The header needs nothing before it and may come twice."""
+    (folder / "alone.c").write_text('#include "nll.h"\n#include "nll.h"\nint x;\n')
+    command = ["cc", *STRICT, "-I", folder, "-fsyntax-only", folder / "alone.c"]
+    subprocess.run(command, check=True)
+
+
+def test_header_in_cpp(folder: Path) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler here")
+    (folder / "main.cpp").write_text(
+        '#include "nll.h"\n'
+        "int main() { float x = 2, y = 0; return kina_scalar(&x, &y) != 0 || y != -2; }\n"
+    )
+    program = folder / "cpp"
+    files = [folder / "main.cpp", folder / "nll.so", f"-Wl,-rpath,{folder}"]
+    flags = ["-Wall", "-Wextra", "-Werror", "-I", folder, "-o", program]
+    subprocess.run(["c++", *flags, *files], check=True)
+    subprocess.run([program], check=True)
+
+
+def test_header_text(folder: Path) -> None:
+    text = (folder / "nll.h").read_text()
+    assert "int32_t kina_nll(int64_t B, int64_t V, const float *logits, " in text
+    assert "(const int32_t *int_, const int32_t *out0, int32_t *out0_, uint8_t *out1);" in text
+    assert "const uint16_t *a, const uint16_t *b, const uint8_t *c, const uint8_t *d, " in text
+    assert "const int16_t *e, const int8_t *f, const int8_t *g, const uint8_t *h, " in text
+    assert "targets: I64 [B]" in text
+    assert "static inline const char *kina_scalar_message_(int32_t status)" in text
+
+
+def test_library_needs_no_more_than_libc(folder: Path) -> None:
+    shown = subprocess.run(
+        ["readelf", "-d", folder / "nll.so"], capture_output=True, text=True, check=True
+    ).stdout
+    needed = {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
+    assert needed <= {"libc.so.6"}
+    assert "INIT" not in shown
