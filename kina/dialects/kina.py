@@ -21,10 +21,12 @@ from kina.dialects.elementwise import (
     SubOp,
 )
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
+from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp, ReductionKindAttr
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import LayoutAttr
+from kina.dialects.vjp import VjpOp
 from kina.ops import OPS
 from kina.rules import Attributes
 
@@ -80,6 +82,11 @@ Kina = Dialect(
         CallOp,
         CheckIndicesOp,
         SelectAlongAxisOp,
+        ScatterAlongAxisOp,
+        ScatterAddOp,
+        EqualOp,
+        MaskOp,
+        VjpOp,
     ],
     [LayoutAttr, ReductionKindAttr],
 )

@@ -25,11 +25,13 @@ from kina.dialects.call import CallOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.kina import build
 from kina.dialects.types import to_ir
+from kina.dialects.vjp import VjpOp
 from kina.frontend.source import Extent, Source
 from kina.frontend.typed import (
     Apply,
     CallFunction,
     Constant,
+    Differentiate,
     Instruction,
     TypedFunction,
     TypedProgram,
@@ -97,7 +99,7 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
         case Constant():
             op = _constant(instruction)
             values[instruction.result] = op.result
-        case CallFunction():
+        case CallFunction() | Differentiate():
             op = _call(instruction, values)
     return op
 
@@ -114,9 +116,14 @@ def _constant(instruction: Constant) -> ConstantOp:
     return ConstantOp(payload, type_.placement)
 
 
-def _call(instruction: CallFunction, values: dict[Value, SSAValue]) -> CallOp:
+def _call(
+    instruction: CallFunction | Differentiate, values: dict[Value, SSAValue]
+) -> CallOp | VjpOp:
     operands = [values[operand] for operand in instruction.operands]
     types = [to_ir(result.type) for result in instruction.results]
-    op = CallOp(instruction.callee, operands, types)
+    if isinstance(instruction, Differentiate):
+        op = VjpOp(instruction.callee, operands, instruction.wrt, types)
+    else:
+        op = CallOp(instruction.callee, operands, types)
     values.update(zip(instruction.results, op.results, strict=True))
     return op

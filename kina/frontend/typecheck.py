@@ -20,7 +20,7 @@ from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context, Known
 from kina.frontend.meaning import WRONG, Meaning, Scope, flatten, type_of
 from kina.frontend.report import Report
-from kina.frontend.reverse import check_reverse
+from kina.frontend.reverse import ReverseChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 from kina.frontend.typed import TypedFunction, TypedProgram, Value
@@ -48,11 +48,11 @@ class _ProgramChecker:
                 note = self._report.note("the first one", before.name.extent)
                 message = f"a function `{item.name.name}` exists already"
                 self._report.error(message, item.name.extent, [note])
-            if isinstance(item, Reverse):
-                check_reverse(item, self._report)
-                self._bind(Known(item.name, None))
-                continue
-            function = self._function(item)
+            function = (
+                self._reverse(item, functions)
+                if isinstance(item, Reverse)
+                else self._function(item)
+            )
             if function is not None:
                 functions.append(function)
         return functions
@@ -60,6 +60,12 @@ class _ProgramChecker:
     def _bind(self, known: Known) -> None:
         self._known.setdefault(known.name.name, known)
         self._later.pop(known.name.name, None)
+
+    def _reverse(self, node: Reverse, before: list[TypedFunction]) -> TypedFunction | None:
+        checker = ReverseChecker(self._report, self._known, self._later, before)
+        known, function = checker.check(node)
+        self._bind(known)
+        return function
 
     def _function(self, node: Function) -> TypedFunction | None:
         types = self._parameter_types(node)

@@ -51,7 +51,19 @@ class CallFunction:
     extent: Extent
 
 
-Instruction = Apply | Constant | CallFunction
+@dataclass(frozen=True, slots=True)
+class Differentiate:
+    """A function's results, then its gradients by the parameters at `wrt` (`reverseMode`)."""
+
+    callee: str
+    operands: tuple[Value, ...]
+    """The callee's, then the cotangents."""
+    wrt: tuple[int, ...]
+    results: tuple[Value, ...]
+    extent: Extent
+
+
+Instruction = Apply | Constant | CallFunction | Differentiate
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ ORDER = (
     ("types",),
     ("ops",),
     ("rules",),
-    ("calls",),
+    ("calls", "gradients"),
     ("dialects",),
     ("frontend", "passes", "reference"),
     ("universe",),

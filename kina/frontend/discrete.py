@@ -1,0 +1,84 @@
+"""Which results depend on which parameters through an argmax: what reverse mode has to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.frontend.source import Extent
+from kina.frontend.typed import Apply, CallFunction, Constant, Differentiate, TypedFunction, Value
+
+Paths = Mapping[int, Extent]
+"""For a value: the parameters that it depends on through an argmax, and that argmax's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The parameters that a value depends on, and those that it depends on through an argmax."""
+
+    parameters: frozenset[int]
+    argmax: Paths
+
+
+_NOTHING = _Origin(frozenset(), {})
+
+
+def through_argmax(functions: Sequence[TypedFunction]) -> dict[str, list[Paths]]:
+    """For each function, one `Paths` per result; callees stand before their callers."""
+    summaries: dict[str, list[_Origin]] = {}
+    for function in functions:
+        if function.signature.name not in summaries:
+            summaries[function.signature.name] = _summary(function, summaries)
+    return {name: [origin.argmax for origin in found] for name, found in summaries.items()}
+
+
+def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> list[_Origin]:
+    origins: dict[Value, _Origin] = {
+        value: _Origin(frozenset({position}), {})
+        for position, value in enumerate(function.parameters)
+    }
+    for instruction in function.body:
+        match instruction:
+            case Constant():
+                origins[instruction.result] = _NOTHING
+            case Apply():
+                found = _union([origins[operand] for operand in instruction.operands])
+                if instruction.attributes.get("op") == "argmax":
+                    new = dict.fromkeys(found.parameters, instruction.extent)
+                    found = _Origin(found.parameters, {**new, **found.argmax})
+                origins[instruction.result] = found
+            case CallFunction() | Differentiate():
+                origins.update(_call(instruction, origins, known[instruction.callee]))
+    if len(function.results) != len(function.signature.results):
+        return [_NOTHING] * len(function.signature.results)  # its error is reported elsewhere
+    return [origins[result] for result in function.results]
+
+
+def _call(
+    call: CallFunction | Differentiate,
+    origins: Mapping[Value, _Origin],
+    callee: Sequence[_Origin],
+) -> dict[Value, _Origin]:
+    operands = [origins[operand] for operand in call.operands]
+    found = [_through_call(origin, operands) for origin in callee]
+    # A gradient may depend on everything that the function takes.
+    found += [_union(operands)] * (len(call.results) - len(found))
+    return dict(zip(call.results, found, strict=True))
+
+
+def _through_call(origin: _Origin, operands: Sequence[_Origin]) -> _Origin:
+    """The origin of a call's result, given that of the callee's and those of the arguments."""
+    read = _union([operands[position] for position in sorted(origin.parameters)])
+    places = {
+        parameter: place
+        for position, place in origin.argmax.items()
+        for parameter in operands[position].parameters
+    }
+    return _Origin(read.parameters, {**places, **read.argmax})
+
+
+def _union(origins: Sequence[_Origin]) -> _Origin:
+    if len(origins) == 1:
+        return origins[0]
+    argmax = {key: place for origin in reversed(origins) for key, place in origin.argmax.items()}
+    return _Origin(frozenset[int]().union(*(origin.parameters for origin in origins)), argmax)
