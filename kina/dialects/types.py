@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from kina.dtypes import BY_MLIR, DTYPES, DType
+from kina.dtypes import DTYPES, DType
 from kina.types import Dim, Placement, TensorType
 
 IRTensor: TypeAlias = builtin.TensorType[Attribute]
@@ -31,6 +31,8 @@ _ELEMENT_TYPES: dict[str, Attribute] = {
     "Bool": builtin.i1,
     **{f"I{bits}": builtin.IntegerType(bits) for bits in (64, 32, 16, 8, 4)},
 }
+
+_BY_ELEMENT = {element: DTYPES[name] for name, element in _ELEMENT_TYPES.items()}
 
 _PLACEMENTS = {placement.value: placement for placement in Placement}
 
@@ -116,7 +118,7 @@ def from_ir(type_: Attribute) -> TensorType:
     if not isinstance(type_, builtin.TensorType):
         raise VerifyException(f"{type_} is not a tensor type")
     tensor = cast(IRTensor, type_)
-    dtype = BY_MLIR.get(str(tensor.element_type))
+    dtype = _BY_ELEMENT.get(tensor.element_type)
     if dtype is None:
         raise VerifyException(
             f"element type is {tensor.element_type}, expected one of "

@@ -38,7 +38,10 @@ SHAPES: tuple[tuple[Dim, ...], ...] = (
     ("B", "T", "V"),
     ("B", 1, "B", 3, "V"),
 )
-"""Ranks 0 to 5, sizes of 1, and symbols, one of them twice."""
+"""Ranks 0 to 5, sizes of 1, and symbols, one of them twice: all of them with F32 and I4."""
+
+FEW_SHAPES: tuple[tuple[Dim, ...], ...] = ((), (2, 1, 4), ("B", "T", "V"))
+"""With the other dtypes."""
 
 RESHAPES: tuple[tuple[tuple[Dim, ...], tuple[Dim, ...]], ...] = (
     ((), (1, 1)),
@@ -69,18 +72,23 @@ BROADCASTS: tuple[tuple[tuple[Dim, ...], tuple[Dim, ...]], ...] = (
     ((4, 1), (4, 1)),
 )
 
+
+def _shapes(dtype: str) -> tuple[tuple[Dim, ...], ...]:
+    return SHAPES if dtype in ("F32", "I4") else FEW_SHAPES
+
+
 Operands = tuple[TensorType, ...]
 Case = tuple[Operands, Attributes]
 
 
 def _axes(op: Op, dtype: str) -> Iterator[Case]:
-    for dims in SHAPES:
+    for dims in _shapes(dtype):
         for axis in range(len(dims)):
             yield (TensorType(DTYPES[dtype], dims),), {"axis": axis}
 
 
 def _plain(op: Op, dtype: str) -> Iterator[Case]:
-    for dims in SHAPES:
+    for dims in _shapes(dtype):
         yield (TensorType(DTYPES[dtype], dims),) * len(op.operands), {}
 
 
@@ -162,9 +170,7 @@ def _printed(module: ModuleOp) -> str:
 def test_lowered_matrix_is_accepted(name: str, fast: bool) -> None:
     module, functions = _module(OPS[name])
     assert functions >= 10
-    module.verify()
     LowerKina(fast=fast).apply(Context(), module)
-    module.verify()
     text = _printed(module)
     assert "kina" not in text
     accepted = run(MLIR_OPT, ["--verify-each"], text)

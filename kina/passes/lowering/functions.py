@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FunctionType,
     IntegerAttr,
+    LocationAttr,
     StringAttr,
     i64,
 )
@@ -69,10 +70,7 @@ def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
         outputs = [from_ir(type_) for type_ in function.function_type.outputs]
     except VerifyException as error:
         raise refusal(function.location, f"function {name}: {error}") from error
-    for shown, type_ in zip(parameter_names(function), inputs, strict=False):
-        _check_host(function, f"parameter {shown} of {name}", type_)
-    for type_ in outputs:
-        _check_host(function, f"a result of {name}", type_)
+    _check_placement(function, inputs, outputs)
     known = {symbol for type_ in inputs for symbol in type_.symbols}
     for symbol in (symbol for type_ in outputs for symbol in type_.symbols):
         if symbol not in known:
@@ -80,12 +78,27 @@ def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
     return inputs, outputs
 
 
-def _check_host(op: Operation, what: str, type_: KinaType) -> None:
+def _check_placement(
+    function: FuncOp, inputs: Sequence[KinaType], outputs: Sequence[KinaType]
+) -> None:
+    name = function.sym_name.data
+    places = _parameter_places(function)
+    for shown, type_, place in zip(parameter_names(function), inputs, places, strict=True):
+        _check_host(place, f"parameter {shown} of {name}", type_)
+    for type_ in outputs:
+        _check_host(function.location, f"a result of {name}", type_)
+
+
+def _parameter_places(function: FuncOp) -> list[LocationAttr]:
+    if function.is_declaration:
+        return [function.location] * len(function.function_type.inputs)
+    return [argument.location for argument in function.args]
+
+
+def _check_host(place: Attribute, what: str, type_: KinaType) -> None:
     if type_.placement is Placement.HOST:
         return
-    raise refusal(
-        op.location, f"{what} has type {type_}: @device has no code generator, expected @host"
-    )
+    raise refusal(place, f"{what} has type {type_}: @device has no code generator, expected @host")
 
 
 def parameter_names(function: FuncOp) -> list[str]:
@@ -152,7 +165,7 @@ def _take_sizes(state: Lowering, inputs: Sequence[KinaType]) -> None:
 def _lower_operation(state: Lowering, op: Operation) -> None:
     for result in op.results:
         if has_layout(result.type):
-            _check_host(op, op.name, from_ir(result.type))
+            _check_host(op.location, f"the result of {op.name}", from_ir(result.type))
     if (lower := LOWERINGS.get(type(op))) is not None:
         lower(state, op)
         return
