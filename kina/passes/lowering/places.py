@@ -42,6 +42,7 @@ def refusal(location: Attribute, message: str) -> KinaTypeError:
     if place is None:
         return KinaTypeError(f"lower-kina: {message}")
     file, line = place.filename.data, place.line.data
+    linecache.checkcache(file)
     text = linecache.getline(file, line).rstrip("\n")
     span = Span(file, line, place.column.data, 1 if text else 0, text)
     return KinaTypeError(Diagnostic(f"lower-kina: {message}", span))
