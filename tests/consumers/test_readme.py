@@ -1,0 +1,62 @@
+"""Runs what the README shows: its program, its Python, its C and its error."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(language: str, containing: str) -> str:
+    """The fenced block of a language with a text in it."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return next(text for text in found if containing in text)
+
+
+def kina(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line, run in the project's folder as the README says."""
+    command = [sys.executable, "-m", "kina.cli.main", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+
+
+def test_the_first_program_is_the_example() -> None:
+    shown = block("", "let nll")
+    lines = (ROOT / "examples/storylm0_nll.kina").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("//")] == shown.splitlines()
+
+
+def test_the_python_runs_and_prints_what_it_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    exec(block("python", "kina.load"), names)
+    np.testing.assert_allclose(names["loss"], names["exact"], rtol=1e-6)  # pyright: ignore
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "[[2.0794415 2.0794415 2.0794415 2.0794415]]"
+    assert printed[1].startswith("nll(logits: tensor<F32, [1, 4, 8]>, targets: ")
+
+
+def test_the_c_program_compiles_without_a_warning_and_prints_what_it_says(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    assert compiler is not None, "Kina links with cc, so the tests need it as well"
+    built = kina("build", "examples/storylm0_nll.kina", "-o", str(tmp_path / "libnll.so"))
+    assert built.returncode == 0, built.stderr
+    (tmp_path / "main.c").write_text(block("c", "int main"), encoding="utf-8")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "main.c", "./libnll.so", "-o", "main"]
+    subprocess.run([compiler, *flags], cwd=tmp_path, check=True)
+    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == block("text", "status 0")
+
+
+@pytest.mark.parametrize("file", ["invalid_axis_negative"])
+def test_the_error_reads_as_shown(file: str) -> None:
+    done = kina("check", f"examples/{file}.kina")
+    assert done.returncode == 1
+    assert block("text", file) in done.stderr
