@@ -30,6 +30,7 @@ def get_frontend() -> type[Frontend]:
 
 _PASSES: dict[str, str] = {
     "inline-calls": "InlineCalls",
+    "transform-ad": "TransformAd",
     "simplify-kina": "SimplifyKina",
     "decompose-kina": "DecomposeKina",
     "lower-kina": "LowerKina",

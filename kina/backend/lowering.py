@@ -58,8 +58,8 @@ def lower(source: Source, options: Options) -> Lowered:
     module, signatures = kina_module(source)
     for name in signatures:
         check_symbol(options.prefix + name, options.prefix)
-    kina_ir = show(module, locations=True)
     _apply(module, pipeline.INLINE)
+    kina_ir = show(module, locations=True)
     ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
     emulates = TARGETS[options.target].emulates
     _apply(

@@ -32,8 +32,8 @@ def _passes(*items: str | Pass) -> tuple[Pass, ...]:
     return tuple(Pass(item) if isinstance(item, str) else item for item in items)
 
 
-INLINE = ("inline-calls",)
-"""kina IR without calls."""
+INLINE = ("inline-calls", "transform-ad")
+"""kina IR without calls and without reverse mode: what the reference evaluates."""
 
 TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 """kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""

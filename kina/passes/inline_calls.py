@@ -7,6 +7,7 @@ also those of calls whose results nobody uses. All functions stay: each is expor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -68,13 +69,22 @@ class _Inliner:
 
 def _inline(call: Operation, callee: FuncOp) -> None:
     """Put a copy of the callee's body in place of `call`."""
-    binding = _bind(call, callee)
-    values: dict[SSAValue, SSAValue] = dict(zip(callee.args, call.operands, strict=True))
+    results = insert_body(callee, call.operands, _bind(call, callee), call)
+    Rewriter.replace_op(call, [], results)
+
+
+def insert_body(
+    callee: FuncOp, arguments: Sequence[SSAValue], binding: dict[str, Dim], before: Operation
+) -> list[SSAValue]:
+    """A copy of the callee's body on these arguments, in front of `before`; what it returns."""
+    values: dict[SSAValue, SSAValue] = dict(zip(callee.args, arguments, strict=True))
+    returned: list[SSAValue] = []
     for op in callee.body.block.ops:
         if isinstance(op, ReturnOp):
-            Rewriter.replace_op(call, [], [values[operand] for operand in op.operands])
-            return
-        Rewriter.insert_op(_copy(op, values, binding), InsertPoint.before(call))
+            returned = [values[operand] for operand in op.operands]
+        else:
+            Rewriter.insert_op(_copy(op, values, binding), InsertPoint.before(before))
+    return returned
 
 
 def _bind(call: Operation, callee: FuncOp) -> dict[str, Dim]:

@@ -18,9 +18,11 @@ from kina.dialects.base import KinaOp
 from kina.dialects.call import CallOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
+from kina.dialects.internal import InternalOp
 from kina.dialects.types import from_ir
 from kina.ops import OPS
 from kina.reference.checks import Bound, index_failure
+from kina.reference.internal import INTERNAL
 from kina.reference.meaning import Site, apply, payload
 from kina.reference.numbers import Array
 from kina.types import TensorType
@@ -115,6 +117,8 @@ class Frame:
 
     def _apply(self, op: KinaOp) -> Array:
         operands = [self.values[operand] for operand in op.operands]
+        if isinstance(op, InternalOp):
+            return np.asarray(INTERNAL[type(op)](op, operands, self.shape(op.result)))
         dtype = from_ir(op.operands[0].type).dtype
         site = Site(OPS[op.rule_name], dtype, op.rule_attributes(), self.shape(op.result))
         return apply(site, operands)

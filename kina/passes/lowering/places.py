@@ -36,13 +36,16 @@ def prefix(location: Attribute) -> str:
     return f"{place.filename.data}:{place.line.data}:{place.column.data}: "
 
 
-def refusal(location: Attribute, message: str) -> KinaTypeError:
-    """The error of a program that lower-kina does not take, at its place."""
+def span_of(location: Attribute) -> Span | None:
+    """The place in a file that a location stands for, with its line where it can be read."""
     place = file_place(location)
     if place is None:
-        return KinaTypeError(f"lower-kina: {message}")
+        return None
     file, line = place.filename.data, place.line.data
-    linecache.checkcache(file)
     text = linecache.getline(file, line).rstrip("\n")
-    span = Span(file, line, place.column.data, 1 if text else 0, text)
-    return KinaTypeError(Diagnostic(f"lower-kina: {message}", span))
+    return Span(file, line, place.column.data, 1 if text else 0, text)
+
+
+def refusal(location: Attribute, message: str) -> KinaTypeError:
+    """The error of a program that lower-kina does not take, at its place."""
+    return KinaTypeError(Diagnostic(f"lower-kina: {message}", span_of(location)))

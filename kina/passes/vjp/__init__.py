@@ -1,0 +1,1 @@
+"""The rules of `transform-ad`: one vector-Jacobian product per operation, a file per family."""

@@ -1,0 +1,104 @@
+"""Appending the operations of gradients to a block, and the form of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    LocationAttr,
+    TensorType,
+    UnknownLoc,
+)
+from xdsl.ir import Block, Operation, SSAValue
+
+from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, MulOp, NegOp, SubOp
+from kina.dialects.reduce import ReduceKeepOp, ReduceOp
+from kina.dialects.shaping import BroadcastOp
+from kina.dialects.types import element_type, from_ir
+from kina.dtypes import F32, DType
+from kina.types import Dim, Placement
+from kina.types import TensorType as KinaType
+
+
+def type_of(value: SSAValue) -> KinaType:
+    """The Kina type of a value."""
+    return from_ir(value.type)
+
+
+class GradientBuilder:
+    """Appends to `block`; every operation takes the current `location`."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self.location: LocationAttr = UnknownLoc()
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Append `op`; its result."""
+        op.location = self.location
+        self._block.add_op(op)
+        return op.results[0]
+
+    def add(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left + right`."""
+        return self.emit(AddOp(left, right))
+
+    def sub(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left - right`."""
+        return self.emit(SubOp(left, right))
+
+    def mul(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left * right`."""
+        return self.emit(MulOp(left, right))
+
+    def div(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left / right`."""
+        return self.emit(DivOp(left, right))
+
+    def neg(self, value: SSAValue) -> SSAValue:
+        """`-value`."""
+        return self.emit(NegOp(value))
+
+    def cast(self, value: SSAValue, dtype: DType) -> SSAValue:
+        """`value` as `dtype`; no operation where it is that already."""
+        return value if type_of(value).dtype is dtype else self.emit(CastOp(value, dtype))
+
+    def widen(self, value: SSAValue) -> SSAValue:
+        """`value` in F32: a rule of several operations computes there and rounds once."""
+        return self.cast(value, F32)
+
+    def spread(self, value: SSAValue, dims: Sequence[Dim]) -> SSAValue:
+        """`value`, broadcast; no operation where it has these dimensions already."""
+        same = type_of(value).dims == tuple(dims)
+        return value if same else self.emit(BroadcastOp(value, dims))
+
+    def number(self, value: float, type_: KinaType) -> SSAValue:
+        """A float everywhere in a tensor of this type."""
+        element = cast(AnyFloat, element_type(type_.dtype))
+        payload = DenseIntOrFPElementsAttr.from_list(TensorType(element, []), [value])
+        return self.spread(self.emit(ConstantOp(payload, type_.placement)), type_.dims)
+
+    def size(self, dim: Dim, placement: Placement) -> SSAValue:
+        """A dimension as a rank-0 F32 tensor; a symbol is the sum of as many ones."""
+        scalar = KinaType(F32, (), placement)
+        if isinstance(dim, int):
+            return self.number(float(dim), scalar)
+        ones = self.number(1.0, scalar.with_dims((dim,)))
+        return self.total(ones, 0)
+
+    def total(self, value: SSAValue, axis: int) -> SSAValue:
+        """The sum along `axis`, which goes."""
+        return self.emit(ReduceOp(value, "sum", axis))
+
+    def total_keep(self, value: SSAValue, axis: int) -> SSAValue:
+        """The sum along `axis`, which stays with size 1."""
+        return self.emit(ReduceKeepOp(value, "sum", axis))
+
+
+Partial = Callable[[], SSAValue] | None
+"""Builds one operand's share of the gradient when it is wanted; None: the operand has none."""
+
+Rule = Callable[[GradientBuilder, Any, SSAValue], Sequence[Partial]]
+"""From an operation and its result's cotangent to one `Partial` for each operand."""

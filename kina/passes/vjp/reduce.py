@@ -1,0 +1,53 @@
+"""Gradients of reductions along one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from kina.dialects.internal import EqualOp, MaskOp
+from kina.dialects.reduce import ReductionOp
+from kina.dialects.shaping import ReshapeOp
+from kina.dtypes import F32
+from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.types import Dim
+
+
+def reduction(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> Sequence[Partial]:
+    """The rule of the reduction's kind; argmax has no cotangent and never comes here."""
+    rule = {"sum": _sum, "mean": _mean, "max": _extreme, "min": _extreme}[op.kind.data.value]
+    return [lambda: rule(b, op, ct)]
+
+
+def _sum(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
+    """`ct` at every element."""
+    return b.spread(_keep(b, op, ct), _dims(op))
+
+
+def _mean(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
+    """`ct / size` at every element."""
+    kept = b.widen(_keep(b, op, ct))
+    type_ = type_of(kept)
+    size = b.size(_dims(op)[op.axis_value], type_.placement)
+    share = b.div(kept, b.spread(size, type_.dims))
+    return b.spread(b.cast(share, type_of(ct).dtype), _dims(op))
+
+
+def _extreme(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
+    """`ct`, shared equally between the elements that equal the result; NaNs tie with NaN."""
+    ties = b.emit(EqualOp(op.operand, b.spread(_keep(b, op, op.result), _dims(op))))
+    count = b.total_keep(b.cast(ties, F32), op.axis_value)
+    share = b.cast(b.div(b.widen(_keep(b, op, ct)), count), type_of(ct).dtype)
+    return b.emit(MaskOp(b.spread(share, _dims(op)), ties))
+
+
+def _keep(b: GradientBuilder, op: ReductionOp, value: SSAValue) -> SSAValue:
+    """`value`, of the result's shape, with size 1 at the axis."""
+    dims = _dims(op)
+    kept = (*dims[: op.axis_value], 1, *dims[op.axis_value + 1 :])
+    return value if type_of(value).dims == kept else b.emit(ReshapeOp(value, kept))
+
+
+def _dims(op: ReductionOp) -> tuple[Dim, ...]:
+    return type_of(op.operand).dims

@@ -1,0 +1,45 @@
+"""What reverse mode refuses: a differentiated result that went through an argmax (seed 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from kina.dialects.reduce import ReductionOp
+from kina.errors import Diagnostic, KinaTypeError
+from kina.passes.lowering.places import span_of
+from kina.passes.vjp.builder import type_of
+
+ARGMAX_REFUSAL = "Argmax VJP is unsupported."
+
+
+def check_no_argmax(function: FuncOp, wrt: Sequence[int]) -> None:
+    """A KinaTypeError, at the argmax, if a differentiated result depends on `wrt` through one.
+
+    Differentiated are the floating results; where there are none, all of them.
+    """
+    arguments = function.body.block.args
+    reached: set[SSAValue] = {arguments[position] for position in wrt}
+    through: dict[SSAValue, Operation] = {}
+    for op in function.body.block.ops:
+        if isinstance(op, ReturnOp):
+            _check_results(op.operands, through)
+            return
+        if not any(operand in reached for operand in op.operands):
+            continue
+        reached.update(op.results)
+        found = [through[operand] for operand in op.operands if operand in through]
+        if isinstance(op, ReductionOp) and op.kind.data.value == "argmax":
+            found.append(op)
+        if found:
+            through.update(dict.fromkeys(op.results, found[0]))
+
+
+def _check_results(results: Sequence[SSAValue], through: dict[SSAValue, Operation]) -> None:
+    differentiated = [result for result in results if type_of(result).dtype.is_float] or results
+    for result in differentiated:
+        if result in through:
+            span = span_of(through[result].location)
+            raise KinaTypeError(Diagnostic(ARGMAX_REFUSAL, span))

@@ -1,0 +1,51 @@
+"""The operations of reverse mode, which have no row in the op table, on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from kina.dialects.internal import EqualOp, InternalOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.types import from_ir
+from kina.reference.numbers import Array, narrow, numpy_dtype, widen
+
+Shape = tuple[int, ...]
+
+
+def _scatter_along_axis(op: ScatterAlongAxisOp, operands: Sequence[Array], shape: Shape) -> Array:
+    updates, indices = operands
+    result = np.zeros(shape, updates.dtype)
+    axis = op.axis_value
+    np.put_along_axis(result, np.expand_dims(indices, axis), np.expand_dims(updates, axis), axis)
+    return result
+
+
+def _scatter_add(op: ScatterAddOp, operands: Sequence[Array], shape: Shape) -> Array:
+    """`add.at` takes the rows in order; like every sum, in float64 and rounded to F32 once."""
+    updates, indices = operands
+    dtype = from_ir(op.updates.type).dtype
+    total = np.zeros(shape, np.float64)
+    rows = widen(updates, dtype).reshape(-1, shape[1])
+    np.add.at(total, indices.reshape(-1), rows.astype(np.float64))
+    return narrow(total.astype(np.float32), dtype)
+
+
+def _equal(op: EqualOp, operands: Sequence[Array], shape: Shape) -> Array:
+    dtype = from_ir(op.left.type).dtype
+    left, right = (widen(operand, dtype) for operand in operands)
+    return (left == right) | (np.isnan(left) & np.isnan(right))
+
+
+def _mask(op: MaskOp, operands: Sequence[Array], shape: Shape) -> Array:
+    values, flags = operands
+    return np.where(flags, values, numpy_dtype(from_ir(op.operand.type).dtype).type(0))
+
+
+INTERNAL: Mapping[type[InternalOp], Callable[..., Array]] = {
+    ScatterAlongAxisOp: _scatter_along_axis,
+    ScatterAddOp: _scatter_add,
+    EqualOp: _equal,
+    MaskOp: _mask,
+}
+"""The meaning of each: from the operation, its operands and its result's shape."""
