@@ -1,4 +1,4 @@
-"""Runs docs/language.md: its programs compile or are refused, and its Python gives what it shows."""
+"""Runs docs/language.md: what compiles, what is refused, and what the Python shows."""
 
 import doctest
 import re
