@@ -1,0 +1,350 @@
+"""The type rules, table by table: every operation with each of its refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from kina.dtypes import ANY, BOOL, DTYPES, F32, FREM, I32, I64, NUMERIC
+from kina.ops import OPS, REDUCTIONS, Family
+from kina.rules import Attribute, RuleError, infer
+from kina.types import Dim, Placement, TensorType
+
+HOST, DEVICE = Placement.HOST, Placement.DEVICE
+UNARY = [op.name for op in OPS.values() if op.family is Family.UNARY]
+BINARY = [op.name for op in OPS.values() if op.family is Family.BINARY]
+NORMALIZE = [op.name for op in OPS.values() if op.family is Family.NORMALIZE]
+
+
+def t(*dims: Dim, dtype: str = "F32", place: Placement = HOST) -> TensorType:
+    return TensorType(DTYPES[dtype], dims, place)
+
+
+ATTRIBUTES: dict[str, dict[str, Attribute]] = {
+    "broadcast": {"dims": (2, 3)},
+    "reshape": {"dims": (3, 2)},
+    "reduce": {"op": "sum", "axis": 1},
+    "reduce_keep": {"op": "sum", "axis": 1},
+    "softmax": {"axis": 1},
+    "log_softmax": {"axis": 1},
+    "take_along_axis": {"axis": 1},
+    "cast": {"dtype": I32},
+}
+"""Arguments that fit an operand of shape [2, 3]."""
+
+
+def operands(op: str, dtype: str = "F32", place: Placement = HOST) -> list[TensorType]:
+    """Operands of shape [2, 3] that are right in everything else."""
+    first = t(2, 3, dtype=dtype, place=place)
+    if OPS[op].family is Family.INDEXING:
+        return [first, t(2, dtype="I64", place=place)]
+    return [first] * len(OPS[op].operands)
+
+
+def refusal(op: str, types: list[TensorType], /, **attributes: Attribute) -> RuleError:
+    with pytest.raises(RuleError) as caught:
+        infer(op, types, attributes)
+    assert caught.value.message.startswith(op.split("_keep", maxsplit=1)[0]), caught.value.message
+    return caught.value
+
+
+# Dtypes and placements, the same way for every operation
+
+ADMITTED: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("neg", "add", "sub", "mul", "reduce", "reduce_keep"), NUMERIC),
+    **dict.fromkeys(("exp", "log", "sqrt", "div", "softmax", "log_softmax"), FREM),
+    **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
+}
+"""What the language page says, against the table."""
+
+
+def test_the_table_of_this_test_is_complete() -> None:
+    assert ADMITTED.keys() == OPS.keys()
+    assert len(DTYPES) == 11
+    assert {"F16", "BF16", "F32", "F8E4M3", "F8E5M2"} == FREM
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_dtypes(op: str, dtype: str) -> None:
+    attributes = ATTRIBUTES.get(op, {})
+    if dtype in ADMITTED[op]:
+        infer(op, operands(op, dtype), attributes)
+        return
+    error = refusal(op, operands(op, dtype), **attributes)
+    assert error.blame == 0
+    assert f"dtype {dtype}, expected" in error.message
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_placements(op: str) -> None:
+    """Only indexing has no rule on @device (seed 9)."""
+    attributes = ATTRIBUTES.get(op, {})
+    on_device = operands(op, place=DEVICE)
+    if OPS[op].family is Family.INDEXING:
+        error = refusal(op, on_device, **attributes)
+        assert "on @device, expected @host" in error.message
+    else:
+        assert infer(op, on_device, attributes).placement is DEVICE
+
+
+@pytest.mark.parametrize("op", [op.name for op in OPS.values() if len(op.operands) == 2])
+def test_operands_share_a_placement(op: str) -> None:
+    for places in ((HOST, DEVICE), (DEVICE, HOST)):
+        types = [
+            TensorType(type_.dtype, type_.dims, place)
+            for type_, place in zip(operands(op), places, strict=True)
+        ]
+        error = refusal(op, types, **ATTRIBUTES.get(op, {}))
+        assert error.blame == 1
+        assert f"is on @{places[1].value}, expected @{places[0].value}" in error.message
+
+
+# Elementwise
+
+
+@pytest.mark.parametrize("op", UNARY)
+@pytest.mark.parametrize("dims", [(), (1,), (2, "N"), ("N", "M", 3, 1, 2)])
+def test_unary_keeps_the_type(op: str, dims: tuple[Dim, ...]) -> None:
+    assert infer(op, [t(*dims)], {}) == t(*dims)
+
+
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("dims", [(), (1,), (2, "N"), ("N", "M", 3, 1, 2)])
+def test_binary_keeps_the_type(op: str, dims: tuple[Dim, ...]) -> None:
+    assert infer(op, [t(*dims), t(*dims)], {}) == t(*dims)
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_binary_needs_equal_dtypes(op: str) -> None:
+    error = refusal(op, [t(2, dtype="F16"), t(2, dtype="BF16")])
+    assert error.blame == 1
+    assert "left has dtype F16 and right has dtype BF16" in error.message
+    assert error.help is not None
+    assert ".cast(F16)" in error.help
+
+
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize(
+    ("left", "right", "help_"),
+    [
+        ((2, 3), (3, 2), None),
+        ((2, 3), (3,), "[2, 3]"),
+        ((1,), (5,), "[5]"),
+        ((), (4,), "[4]"),
+        (("N",), ("M",), None),
+        (("N",), (4,), None),
+        (("N", 1), ("N", "M"), "[N, M]"),
+    ],
+)
+def test_binary_needs_equal_shapes(
+    op: str, left: tuple[Dim, ...], right: tuple[Dim, ...], help_: str | None
+) -> None:
+    for types in ([t(*left), t(*right)], [t(*right), t(*left)]):
+        error = refusal(op, types)
+        assert error.blame == 1
+        assert "expected equal shapes" in error.message
+        assert (help_ is None) == (error.help is None)
+        assert help_ is None or f".broadcast({help_})" in (error.help or "")
+
+
+def test_integer_division_has_a_hint() -> None:
+    assert "cast to a float first" in (refusal("div", [t(2, dtype="I32")] * 2).help or "")
+
+
+@pytest.mark.parametrize("source", DTYPES.values(), ids=str)
+@pytest.mark.parametrize("target", DTYPES.values(), ids=str)
+def test_every_cast_is_admitted(source: object, target: object) -> None:
+    operand = TensorType(source, ("N", 3))
+    assert infer("cast", [operand], {"dtype": target}) == TensorType(target, ("N", 3))
+
+
+# Axes
+
+
+AXIS_OPS = [("softmax", {}), ("log_softmax", {}), ("take_along_axis", {})] + [
+    (name, {"op": kind}) for name in ("reduce", "reduce_keep") for kind in ("sum", "max", "argmax")
+]
+
+
+@pytest.mark.parametrize(("op", "extra"), AXIS_OPS)
+@pytest.mark.parametrize(
+    ("axis", "help_"), [(2, None), (99, None), (-1, "here axis=1"), (-2, "here axis=0"), (-3, None)]
+)
+def test_axis_out_of_range(
+    op: str, extra: dict[str, Attribute], axis: int, help_: str | None
+) -> None:
+    error = refusal(op, operands(op), axis=axis, **extra)
+    assert error.blame == "axis"
+    assert f"axis={axis} is out of range for shape [2, 3], expected 0 <= axis < 2" in error.message
+    assert (error.help is None) if help_ is None else (help_ in (error.help or ""))
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "reduce", "reduce_keep"])
+def test_rank_0_has_no_axis(op: str) -> None:
+    extra = {"op": "max"} if op.startswith("reduce") else {}
+    assert "a rank-0 tensor has no axis" in refusal(op, [t()], axis=0, **extra).message
+
+
+@pytest.mark.parametrize("op", NORMALIZE)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_normalize_keeps_the_type(op: str, axis: int) -> None:
+    assert infer(op, [t("B", 4, "V")], {"axis": axis}) == t("B", 4, "V")
+
+
+# Reductions
+
+REDUCED = {0: (4, "V"), 1: ("B", "V"), 2: ("B", 4)}
+KEPT = {0: (1, 4, "V"), 1: ("B", 1, "V"), 2: ("B", 4, 1)}
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min", "mean", "argmax"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_reductions_remove_or_keep_the_axis(kind: str, axis: int) -> None:
+    dtype = "I64" if kind == "argmax" else "F16"
+    attributes = {"op": kind, "axis": axis}
+    operand = t("B", 4, "V", dtype="F16")
+    assert infer("reduce", [operand], attributes) == t(*REDUCED[axis], dtype=dtype)
+    assert infer("reduce_keep", [operand], attributes) == t(*KEPT[axis], dtype=dtype)
+
+
+@pytest.mark.parametrize("op", ["reduce", "reduce_keep"])
+@pytest.mark.parametrize("kind", ["sum", "max", "min", "mean", "argmax"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_of_reductions(op: str, kind: str, dtype: str) -> None:
+    """Every numeric dtype, but mean is for floats (seed 17: argmax as max, so no Bool)."""
+    admitted = FREM if kind == "mean" else NUMERIC
+    if dtype in admitted:
+        infer(op, [t(2, 3, dtype=dtype)], {"op": kind, "axis": 0})
+        return
+    error = refusal(op, [t(2, 3, dtype=dtype)], op=kind, axis=0)
+    assert error.blame == 0
+    assert f"dtype {dtype}, expected" in error.message
+
+
+@pytest.mark.parametrize("op", ["reduce", "reduce_keep"])
+@pytest.mark.parametrize("kind", ["argmin", "prod", "any", "all"])
+def test_reductions_that_are_not_implemented(op: str, kind: str) -> None:
+    error = refusal(op, [t(2, 3)], op=kind, axis=0)
+    assert (error.blame, error.message) == ("op", f"reduce: op={kind} is not implemented")
+    assert kind in REDUCTIONS
+
+
+def test_an_unknown_reduction() -> None:
+    error = refusal("reduce", [t(2, 3)], op="median", axis=0)
+    assert error.blame == "op"
+    assert "expected sum, max, min, mean or argmax" in error.message
+
+
+@pytest.mark.parametrize("op", ["reduce", "reduce_keep"])
+def test_only_argmax_is_bound_to_the_host(op: str) -> None:
+    for kind in ("sum", "max", "min", "mean"):
+        assert infer(op, [t(2, 3, place=DEVICE)], {"op": kind, "axis": 0}).placement is DEVICE
+    error = refusal(op, [t(2, 3, place=DEVICE)], op="argmax", axis=0)
+    assert (error.blame, "on @device, expected @host" in error.message) == (0, True)
+
+
+# Shapes
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ((), (2, 3)), ((1,), (4,)), ((3,), (2, 3)), ((1, 3), (2, 3)), ((2, 1), (2, 3)),
+        (("N",), (2, "N")), ((1,), ("N",)), ((1, 1), (1, 4, 8)), ((2, 3), (2, 3)), ((), ()),
+    ],
+)  # fmt: skip
+def test_broadcasts(source: tuple[Dim, ...], target: tuple[Dim, ...]) -> None:
+    assert infer("broadcast", [t(*source)], {"dims": target}) == t(*target)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ((2,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2,), ()), (("N",), (4,)), ((4,), ("N",)),
+        (("N",), ("M",)), ((2, 3), (2, 1)),
+    ],
+)  # fmt: skip
+def test_broadcasts_that_are_refused(source: tuple[Dim, ...], target: tuple[Dim, ...]) -> None:
+    error = refusal("broadcast", [t(*source)], dims=target)
+    assert (error.blame, "does not broadcast to" in error.message) == ("dims", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ((2, 3), (6,)), ((2, 3), (3, 2)), ((1,), ()), ((), (1, 1)), (("N", 6), (2, "N", 3)),
+        (("N", "M"), ("M", "N")), (("N", "N"), ("N", "N", 1)),
+    ],
+)  # fmt: skip
+def test_reshapes(source: tuple[Dim, ...], target: tuple[Dim, ...]) -> None:
+    assert infer("reshape", [t(*source)], {"dims": target}) == t(*target)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ((2, 3), (5,)), ((2,), ()), (("N",), ("M",)), (("N", "N"), ("N",)), (("N", 2), ("N",)),
+        (("N",), (4,)), (("N", "M"), ("N", "N")),
+    ],
+)  # fmt: skip
+def test_reshapes_that_are_refused(source: tuple[Dim, ...], target: tuple[Dim, ...]) -> None:
+    error = refusal("reshape", [t(*source)], dims=target)
+    assert (error.blame, "expected the same number" in error.message) == ("dims", True)
+
+
+# Indexing
+
+
+@pytest.mark.parametrize("indices", [(), (5,), ("B", 4)])
+def test_gather_puts_a_row_at_every_index(indices: tuple[Dim, ...]) -> None:
+    types = [t("V", 8), t(*indices, dtype="I64")]
+    assert infer("gather", types, {}) == t(*indices, 8)
+
+
+@pytest.mark.parametrize("values", [(), (4,), (2, 3, 4)])
+def test_gather_takes_a_table(values: tuple[int, ...]) -> None:
+    error = refusal("gather", [t(*values), t(2, dtype="I64")])
+    assert (error.blame, "expected rank 2" in error.message) == (0, True)
+    assert (error.help is not None) == (len(values) > 2)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_take_along_axis_removes_the_axis(axis: int) -> None:
+    types = [t("B", 4, "V", dtype="I8"), t(*REDUCED[axis], dtype="I64")]
+    assert infer("take_along_axis", types, {"axis": axis}) == t(*REDUCED[axis], dtype="I8")
+
+
+@pytest.mark.parametrize("op", ["gather", "take_along_axis"])
+@pytest.mark.parametrize("dtype", sorted(ANY - {"I64"}))
+def test_indices_are_i64(op: str, dtype: str) -> None:
+    error = refusal(op, [t(2, 3), t(2, dtype=dtype)], **ATTRIBUTES.get(op, {}))
+    assert (error.blame, f"indices have dtype {dtype}, expected I64" in error.message) == (1, True)
+    assert (error.help is not None) == (dtype in ("I32", "I16", "I8", "I4"))
+
+
+@pytest.mark.parametrize("values", [(), (8,), ("V",)])
+def test_take_along_axis_needs_rank_2(values: tuple[Dim, ...]) -> None:
+    error = refusal("take_along_axis", [t(*values), t(dtype="I64")], axis=0)
+    assert (error.blame, "expected rank 2 or more" in error.message) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "indices", [(3,), (2, 3), (2, 1), (), ("N",), (1,)], ids=lambda dims: str(list(dims))
+)
+def test_take_along_axis_needs_the_shape_without_the_axis(indices: tuple[Dim, ...]) -> None:
+    error = refusal("take_along_axis", [t(2, 3), t(*indices, dtype="I64")], axis=1)
+    assert error.blame == 1
+    assert "expected [2] (values [2, 3] without axis 1)" in error.message
+
+
+def test_symbols_match_by_name() -> None:
+    values = t("B", "T", "V")
+    infer("take_along_axis", [values, t("B", "T", dtype="I64")], {"axis": 2})
+    refusal("take_along_axis", [values, t("T", "B", dtype="I64")], axis=2)
+
+
+def test_argmax_is_i64_whatever_comes_in() -> None:
+    for dtype in NUMERIC:
+        assert infer("reduce", [t(3, dtype=dtype)], {"op": "argmax", "axis": 0}).dtype is I64
+    assert BOOL.name not in NUMERIC
+    assert F32.name in NUMERIC

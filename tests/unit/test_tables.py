@@ -1,0 +1,90 @@
+"""The tables agree: operations, dialect, type rules, reference and MLIR types."""
+
+from __future__ import annotations
+
+import inspect
+from typing import cast
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import FixedBitwidthType
+
+from kina.dialects.base import KinaOp
+from kina.dialects.kina import OP_CLASSES, Kina
+from kina.dialects.reduce import ReductionKind
+from kina.dialects.types import element_type, from_ir, to_ir
+from kina.dtypes import BY_MLIR, DTYPES, DType
+from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
+from kina.reference.meaning import MEANINGS
+from kina.reference.numbers import numpy_dtype
+from kina.rules import implemented_reductions
+from kina.types import Placement, TensorType
+
+
+def test_every_operation_has_a_class_and_a_meaning() -> None:
+    assert OP_CLASSES.keys() == OPS.keys()
+    assert MEANINGS.keys() == OPS.keys()
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_the_dialect_takes_what_the_table_says(name: str) -> None:
+    """Constructors take the operands, then the compile-time arguments, in the table's order."""
+    class_ = cast(type[KinaOp], OP_CLASSES[name])
+    assert class_.name == f"kina.{name}"
+    assert class_ in set(Kina.operations)
+    parameters = list(inspect.signature(class_.__init__).parameters)[1:]
+    spelled = ["kind" if key == "op" else key for key in OPS[name].attributes]
+    assert parameters == [*OPS[name].operands, *spelled]
+    assert class_.__doc__
+
+
+def test_reductions_are_the_same_everywhere() -> None:
+    assert [kind.value for kind in ReductionKind] == implemented_reductions()
+    implemented = {name for name, reduction in REDUCTIONS.items() if reduction.implemented}
+    assert implemented == set(implemented_reductions())
+
+
+def test_operators_are_their_operations() -> None:
+    assert BINARY_SYMBOLS == {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.numpy], ids=lambda op: op.name)
+def test_a_numpy_twin_is_an_elementwise_function(op: object) -> None:
+    twin = getattr(np, op.numpy)
+    assert isinstance(twin, np.ufunc)
+    assert twin.nin == len(op.operands)
+
+
+def test_elementwise_operations_have_scalar_operations_and_a_twin() -> None:
+    for op in OPS.values():
+        elementwise = op.family in (Family.UNARY, Family.BINARY)
+        assert bool(op.float_op) is elementwise
+        assert bool(op.numpy) is elementwise
+        assert not op.int_op or elementwise
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_a_dtype_is_the_same_in_mlir_and_numpy(dtype: DType) -> None:
+    type_ = TensorType(dtype, (2, "N"), Placement.DEVICE)
+    assert from_ir(to_ir(type_)) == type_
+    assert BY_MLIR[dtype.mlir] is dtype
+    ir = element_type(dtype)
+    assert isinstance(ir, FixedBitwidthType)
+    assert ir.bitwidth == dtype.bits
+    assert numpy_dtype(dtype).itemsize * 8 == dtype.storage_bits
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_lowest_and_highest_are_the_ends_of_the_dtype(dtype: DType) -> None:
+    """The identity of max: -inf where there is one, else the least value."""
+    numpy_type = numpy_dtype(dtype)
+    if dtype.is_int:
+        limits = ml_dtypes.iinfo(numpy_type)
+        assert (int(dtype.lowest), int(dtype.highest)) == (int(limits.min), int(limits.max))
+    elif dtype.is_float:
+        with np.errstate(all="ignore"):
+            infinite = np.isinf(np.array(np.inf, np.float32).astype(numpy_type).astype(np.float32))
+        largest = float(ml_dtypes.finfo(numpy_type).max)
+        assert float(dtype.highest) == (np.inf if infinite else largest)
+        assert float(dtype.lowest) == -float(dtype.highest)
