@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from kina.backend import cache
+from kina.backend import cache, targets
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.backend.targets import TARGETS
+from kina.backend.targets import TARGETS, Target
+from kina.errors import KinaValueError
 from kina.frontend.source import Source
 
 NATIVE = Options()
@@ -26,25 +29,42 @@ def build(source: Source, options: Options = NATIVE) -> Artifact:
 
 
 def _compile(source: Source, options: Options, folder: Path) -> Sequence[CompiledFunction]:
-    from kina.backend.lowering import lower
+    from kina.backend.lowering import Lowered, lower
 
-    lowered = lower(source, options)
-    (folder / cache.IR).write_text(lowered.kina_ir, encoding="utf-8")
-    symbols = [function.symbol for function in lowered.functions]
-    assemble(lowered.mlir, symbols, options, folder / cache.LIBRARY)
-    return lowered.functions
+    # Targets differ before LLVM only in whether exact instructions are missing.
+    lowered: dict[bool, Lowered] = {}
+    compiled: dict[str, str] = {}
+    for target in targets.single_targets(options.target):
+        if target.emulates not in lowered:
+            lowered[target.emulates] = lower(source, replace(options, target=target.name))
+        compiled[target.name] = lowered[target.emulates].mlir
+    program = next(iter(lowered.values()))
+    (folder / cache.IR).write_text(program.kina_ir, encoding="utf-8")
+    assemble(compiled, program.functions, folder / cache.LIBRARY)
+    return program.functions
 
 
-def assemble(mlir: str, symbols: Sequence[str], options: Options, library: Path) -> None:
-    """Compile lowered MLIR into `library`, which exports `symbols` and nothing else."""
-    from kina.backend import codegen
+def assemble(
+    compiled: Mapping[str, str], functions: Sequence[CompiledFunction], library: Path
+) -> None:
+    """Compile lowered MLIR, one text per target, into a library that exports `functions` alone."""
+    from kina.backend import codegen, dispatch
 
-    target = TARGETS[options.target]
-    optimised = codegen.optimise(codegen.to_llvm_ir(mlir), target, symbols)
-    compiled = library.with_suffix(".o")
-    codegen.to_object(optimised, target, compiled)
-    codegen.link([compiled], library)
-    compiled.unlink()
+    symbols = [function.symbol for function in functions]
+    llvm_ir = {mlir: codegen.to_llvm_ir(mlir) for mlir in set(compiled.values())}
+    fat = len(compiled) > 1
+    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
+        inputs: list[Path] = []
+        for name, mlir in compiled.items():
+            target = TARGETS[name]
+            optimised = codegen.optimise(llvm_ir[mlir], target, symbols)
+            text = dispatch.rename(optimised, symbols, name) if fat else optimised
+            inputs.append(Path(folder, f"{name}.o"))
+            codegen.to_object(text, target, inputs[-1])
+        if fat:
+            inputs.append(Path(folder, "dispatch.c"))
+            inputs[-1].write_text(dispatch.c_source(functions, list(compiled)), encoding="utf-8")
+        codegen.link(inputs, library, TARGETS[next(iter(compiled))])
 
 
 def emit(source: Source, stage: str, options: Options = NATIVE) -> str:
@@ -70,15 +90,24 @@ def _emit_llvm(source: Source, options: Options) -> str:
     from kina.backend import codegen
     from kina.backend.lowering import lower
 
+    target = _one_target(options)
     lowered = lower(source, options)
     symbols = [function.symbol for function in lowered.functions]
-    return codegen.optimise(codegen.to_llvm_ir(lowered.mlir), TARGETS[options.target], symbols)
+    return codegen.optimise(codegen.to_llvm_ir(lowered.mlir), target, symbols)
 
 
 def _emit_asm(source: Source, options: Options) -> str:
     from kina.backend import codegen
 
-    return codegen.to_assembly(_emit_llvm(source, options), TARGETS[options.target])
+    return codegen.to_assembly(_emit_llvm(source, options), _one_target(options))
+
+
+def _one_target(options: Options) -> Target:
+    found = targets.single_targets(options.target)
+    if len(found) > 1:
+        known = ", ".join(target.name for target in found)
+        raise KinaValueError(f"the target '{options.target}' holds several: choose one of {known}")
+    return found[0]
 
 
 _EMITTERS: dict[str, Callable[[Source, Options], str]] = {

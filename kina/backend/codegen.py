@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kina.backend import pipeline
 from kina.backend.frames import check_allocations
-from kina.backend.targets import Target
-from kina.backend.toolchain import CC, LLC, MLIR_OPT, MLIR_TRANSLATE, OPT, run
+from kina.backend.targets import Target, host_machine
+from kina.backend.toolchain import CC, LLC, MLIR_OPT, MLIR_TRANSLATE, OPT, cross_cc, run
 
 # No start-up files: some compilers' switch the whole process to flush-to-zero. Bsymbolic: two
 # libraries with functions of one name must not see each other's.
@@ -24,6 +24,8 @@ _LINK_FLAGS = {
     ),
     "darwin": ("-dynamiclib", "-Wl,-undefined,error"),
 }
+# For the functions that choose, in a fat library; they must run on every CPU.
+_C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-march=x86-64", "-Wall", "-Wextra")
 
 
 def to_llvm_ir(mlir: str) -> str:
@@ -50,6 +52,8 @@ def to_object(llvm_ir: str, target: Target, path: Path) -> None:
     run(LLC, [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path], llvm_ir)
 
 
-def link(objects: Sequence[Path], path: Path) -> None:
-    """Link objects to a shared library that depends on libc and libm at most."""
-    run(CC, [*_LINK_FLAGS[sys.platform], "-o", path, *objects, "-lm"])
+def link(inputs: Sequence[Path], path: Path, target: Target) -> None:
+    """Link objects (and compile C files) to a library that depends on libc and libm at most."""
+    compiler = CC if target.machine in ("", host_machine()) else cross_cc(target.machine)
+    c_flags = _C_FLAGS if any(item.suffix == ".c" for item in inputs) else ()
+    run(compiler, [*_LINK_FLAGS[sys.platform], *c_flags, "-o", path, *inputs, "-lm"])

@@ -64,6 +64,15 @@ TARGETS: dict[str, Target] = {
 """Every single target by its name."""
 
 
+FAT: dict[str, tuple[str, ...]] = {"x86-64": ("x86-64-v2", "x86-64-v3", "x86-64-v4")}
+"""Targets that hold the code of several, lowest first; the CPU chooses when it runs."""
+
+
+def single_targets(name: str) -> list[Target]:
+    """The targets that the target called `name` holds."""
+    return [TARGETS[single] for single in FAT.get(name, (name,))]
+
+
 def host_machine() -> str:
     """The host's architecture in LLVM's spelling."""
     machine = platform.machine().lower()
@@ -72,13 +81,13 @@ def host_machine() -> str:
 
 def default_build_target() -> str:
     """What `kina build` makes without `--target`: a library for more than this machine."""
-    return "x86-64-v3" if host_machine() == "x86_64" else "native"
+    return "x86-64" if host_machine() == "x86_64" else "native"
 
 
 def check_target(name: str) -> None:
     """Raise `KinaValueError` for a name that is no target."""
-    if name not in TARGETS:
-        known = ", ".join(TARGETS)
+    if name not in TARGETS and name not in FAT:
+        known = ", ".join([*TARGETS, *FAT])
         raise KinaValueError(
             Diagnostic(f"unknown target '{name}'", notes=(Note(f"known targets: {known}"),))
         )

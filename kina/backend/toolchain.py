@@ -58,6 +58,16 @@ CC = Tool(
     install="apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora), "
     "xcode-select --install (macOS)",
 )
+
+
+def cross_cc(machine: str) -> Tool:
+    """The C compiler that links for another machine."""
+    package = f"gcc-{machine.replace('_', '-')}-linux-gnu"
+    return Tool(
+        f"{machine}-cc", (f"{machine}-linux-gnu-gcc",), install=f"apt-get install {package}"
+    )
+
+
 TOOLS = (MLIR_OPT, MLIR_TRANSLATE, OPT, LLC, CC)
 
 
@@ -123,7 +133,7 @@ def _problem(tool: Tool, path: Path, origin: str) -> str | None:
     if not path.is_file() or not os.access(path, os.X_OK):
         return f"{path} is not an executable file"
     # pip has checked a wheel's version against our requirements already.
-    if tool is CC or origin == "wheel":
+    if not tool.package or origin == "wheel":
         return None
     return _version_problem(str(path), path.stat().st_mtime_ns)
 

@@ -39,7 +39,7 @@ class Stage(StrEnum):
 Program = Annotated[Path, typer.Argument(metavar="FILE", help="A .kina program.")]
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="native, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64."),
+    typer.Option(help="native, x86-64 (a level for every CPU), x86-64-v2, -v3, -v4, aarch64."),
 ]
 
 
