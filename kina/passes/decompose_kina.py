@@ -19,6 +19,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import BinaryOp, CastOp, DivOp, ExpOp, LogOp, SubOp, UnaryOp
+from kina.dialects.internal import ScatterAddOp
 from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReductionOp
@@ -45,6 +46,19 @@ class ComputeInF32(RewritePattern):
         casts = [CastOp(operand, F32) for operand in op.operands]
         wide = build(op.rule_name, [cast.result for cast in casts], op.rule_attributes())
         rewriter.replace(op, [*casts, wide, CastOp(wide, op.kina_type.dtype)])
+
+
+class ScatterAddInF32(RewritePattern):
+    """scatter_add of small floats: its sums are F32 and round once."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ScatterAddOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        if not op.kina_type.dtype.is_small_float:
+            return
+        updates = CastOp(op.updates, F32)
+        wide = ScatterAddOp(updates, op.indices, op.kina_type.dims[0])
+        rewriter.replace(op, [updates, wide, CastOp(wide, op.kina_type.dtype)])
 
 
 class DecomposeLogSoftmax(RewritePattern):
@@ -97,6 +111,7 @@ def _dims(op: NormalizeOp) -> Sequence[Dim]:
 
 DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     ComputeInF32(),
+    ScatterAddInF32(),
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),
 )

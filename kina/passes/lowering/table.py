@@ -22,6 +22,7 @@ from kina.dialects.elementwise import (
     SubOp,
 )
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
+from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.lowering.calls import lower_call
@@ -29,6 +30,12 @@ from kina.passes.lowering.casts import lower_cast
 from kina.passes.lowering.constants import lower_constant
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.elementwise import lower_elementwise
+from kina.passes.lowering.gradients import (
+    lower_equal,
+    lower_mask,
+    lower_scatter_add,
+    lower_scatter_along_axis,
+)
 from kina.passes.lowering.indexing import (
     lower_check_indices,
     lower_gather,
@@ -52,6 +59,10 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     CheckIndicesOp: lower_check_indices,
     SelectAlongAxisOp: lower_select_along_axis,
     GatherOp: lower_gather,
+    ScatterAlongAxisOp: lower_scatter_along_axis,
+    ScatterAddOp: lower_scatter_add,
+    EqualOp: lower_equal,
+    MaskOp: lower_mask,
     CallOp: lower_call,
     FuncCallOp: lower_call,
 }

@@ -1,0 +1,123 @@
+"""The operations of reverse mode: scatters as loops that read, so that they fuse and stay ordered.
+
+`scatter_along_axis` compares each position with the index instead of writing to it.
+`scatter_add` is the one loop that writes where an index says: position after position, so the
+order in which duplicates add up is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, IntegerType, i8, i32, i64
+from xdsl.dialects.linalg.ops import IndexOp
+from xdsl.ir import Block, SSAValue
+
+from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.passes.lowering.builder import Builder
+from kina.passes.lowering.casts import resize
+from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.elementwise import elementwise
+from kina.passes.lowering.generic import Access, generic, tensor_of, whole
+from kina.passes.lowering.storage import compute_element, load, store
+from kina.types import Dim
+
+
+def lower_scatter_along_axis(state: Lowering, op: ScatterAlongAxisOp) -> None:
+    """Lower to `select(position == index, update, 0)` over the whole result."""
+    type_, axis = op.kina_type, op.axis_value
+    rest = tuple(loop for loop in range(type_.rank) if loop != axis)
+    inputs = [Access(state.value(operand), rest) for operand in op.operands]
+    size = type_.dims[axis]
+    width = i32 if isinstance(size, int) and size < 1 << 31 else i64
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        update = load(inner, type_.dtype, elements[0])
+        index = resize(inner, elements[1], width.width.data)
+        here = _position(inner, axis, width)
+        zero = inner.constant(0.0, compute_element(type_.dtype))
+        found = inner.select(inner.compare("eq", here, index), update, zero)
+        return [store(inner, type_.dtype, found)]
+
+    output = whole(state.empty_like(type_))
+    (result,) = generic(state.builder, type_.rank, inputs, [output], body)
+    state.bind(op.result, result)
+
+
+def _position(inner: Builder, axis: int, width: IntegerType) -> SSAValue:
+    return inner.value(arith.IndexCastOp(inner.value(IndexOp(axis)), width))
+
+
+def lower_equal(state: Lowering, op: EqualOp) -> None:
+    """Lower to an ordered comparison, or two unordered ones for NaN beside NaN."""
+    dtype = op.kina_operand_types()[0].dtype
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        left, right = (load(inner, dtype, element) for element in elements[:2])
+        both = inner.value(
+            arith.AndIOp(inner.compare("uno", left, left), inner.compare("uno", right, right))
+        )
+        equal = inner.value(arith.OrIOp(inner.compare("oeq", left, right), both))
+        return [inner.value(arith.ExtUIOp(equal, i8))]
+
+    elementwise(state, op, body)
+
+
+def lower_mask(state: Lowering, op: MaskOp) -> None:
+    """Lower to a selection between the element and zero."""
+    value_type, flag_type = op.kina_operand_types()
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value = load(inner, value_type.dtype, elements[0])
+        flag = load(inner, flag_type.dtype, elements[1])
+        zero = inner.constant(0.0, compute_element(value_type.dtype))
+        return [store(inner, value_type.dtype, inner.select(flag, value, zero))]
+
+    elementwise(state, op, body)
+
+
+def lower_scatter_add(state: Lowering, op: ScatterAddOp) -> None:
+    """Lower to loops over the indices, in order, each adding one row of updates (F32).
+
+    decompose-kina widens small floats. Lanes of a row do not meet, so the rows vectorise.
+    """
+    type_ = op.kina_type
+    indices = op.kina_operand_types()[1]
+    start = state.filled(0.0, compute_element(type_.dtype), type_.dims)
+
+    def add(inner: Builder, places: Sequence[SSAValue], table: SSAValue) -> SSAValue:
+        *position, lane = places
+        index = inner.value(tensor.ExtractOp(state.value(op.indices), position, i64))
+        target = [inner.value(arith.IndexCastOp(index, IndexType())), lane]
+        element = tensor_of(table).element_type
+        total = inner.value(tensor.ExtractOp(table, target, element))
+        update = inner.value(tensor.ExtractOp(state.value(op.updates), places, element))
+        added = inner.value(arith.AddfOp(total, update))
+        return inner.value(tensor.InsertOp(added, table, target))
+
+    dims = (*indices.dims, type_.dims[1])
+    state.bind(op.result, _nest(state, state.builder, dims, [], start, add))
+
+
+Step = Callable[[Builder, Sequence[SSAValue], SSAValue], SSAValue]
+"""From the loops' positions and a tensor to that tensor with one element changed."""
+
+
+def _nest(
+    state: Lowering,
+    builder: Builder,
+    dims: Sequence[Dim],
+    places: list[SSAValue],
+    carried: SSAValue,
+    step: Step,
+) -> SSAValue:
+    """`step` at every position of `dims`, in row-major order, one after the other."""
+    if not dims:
+        return step(builder, places, carried)
+    bounds = [state.builder.index(0), state.size(dims[0]), state.builder.index(1)]
+    block = Block(arg_types=[IndexType(), carried.type])
+    inner = Builder(block, builder.location)
+    result = _nest(state, inner, dims[1:], [*places, block.args[0]], block.args[1], step)
+    inner.append(scf.YieldOp(result))
+    return builder.value(scf.ForOp(*bounds, [carried], block))
