@@ -115,9 +115,9 @@ def _nest(
     """`step` at every position of `dims`, in row-major order, one after the other."""
     if not dims:
         return step(builder, places, carried)
-    bounds = [state.builder.index(0), state.size(dims[0]), state.builder.index(1)]
+    first, size, step_size = builder.index(0), state.size(dims[0]), builder.index(1)
     block = Block(arg_types=[IndexType(), carried.type])
     inner = Builder(block, builder.location)
     result = _nest(state, inner, dims[1:], [*places, block.args[0]], block.args[1], step)
     inner.append(scf.YieldOp(result))
-    return builder.value(scf.ForOp(*bounds, [carried], block))
+    return builder.value(scf.ForOp(first, size, step_size, [carried], block))
