@@ -1,0 +1,128 @@
+"""Kina IR evaluated in float64: every float is exact enough for central differences.
+
+Written from `docs/language.md` and not from the reference. Casts between floats change nothing
+here; integers and Bools are what NumPy makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+
+from helpers.inputs import numpy_dtype
+from kina.dialects.types import from_ir
+
+Arrays = Sequence[np.ndarray]
+
+
+def evaluate64(function: FuncOp, arrays: Arrays) -> list[np.ndarray]:
+    """The results of a function without calls; float parameters and results are float64."""
+    block = function.body.block
+    values = dict(zip(block.args, arrays, strict=True))
+    sizes = {
+        dim: size
+        for argument, array in zip(block.args, arrays, strict=True)
+        for dim, size in zip(from_ir(argument.type).dims, array.shape, strict=True)
+        if isinstance(dim, str)
+    }
+    for op in block.ops:
+        if isinstance(op, ReturnOp):
+            return [values[operand] for operand in op.operands]
+        operands = [values[operand] for operand in op.operands]
+        if not op.results:
+            continue
+        dims = from_ir(op.results[0].type).dims
+        shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+        result = np.asarray(_MEANINGS[op.name](op, shape, *operands))
+        assert result.shape == shape, f"{op.name} gives {result.shape}, its type says {shape}"
+        values[op.results[0]] = result
+    raise AssertionError("no return")
+
+
+def _ufunc(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    return lambda _op, _shape, *operands: function(*operands)
+
+
+def _constant(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
+    values = op.properties["value"].get_values()
+    dtype = from_ir(op.results[0].type).dtype
+    kind = np.float64 if dtype.is_float else numpy_dtype(dtype)
+    return np.broadcast_to(np.array(values, kind).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
+
+
+def _cast(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    source, target = from_ir(op.operands[0].type).dtype, from_ir(op.results[0].type).dtype
+    if target.is_float:
+        return x.astype(np.float64)
+    if target.bits == 1:
+        return x != 0
+    if source.is_float:
+        low, high = int(target.lowest), int(target.highest)
+        with np.errstate(all="ignore"):
+            limited = np.clip(np.nan_to_num(np.trunc(x), nan=0.0), low, min(high, 2**62))
+        return limited.astype(np.int64).astype(numpy_dtype(target))
+    return x.astype(np.int64).astype(numpy_dtype(target))
+
+
+def _reduce(op: Operation, shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    functions = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "argmax": np.argmax}
+    kind, axis = op.properties["kind"].data.value, op.properties["axis"].value.data
+    wide = x if x.dtype == np.float64 else x.astype(np.int64)
+    result = np.asarray(functions[kind](wide, axis=axis)).reshape(shape)
+    return result if kind == "argmax" or x.dtype == np.float64 else result.astype(x.dtype)
+
+
+def _log_softmax(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    axis = op.properties["axis"].value.data
+    shifted = x - np.max(x, axis=axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _take(op: Operation, _shape: tuple[int, ...], x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    axis = op.properties["axis"].value.data
+    return np.take_along_axis(x, np.expand_dims(i, axis), axis).squeeze(axis)
+
+
+def _scatter(op: Operation, shape: tuple[int, ...], u: np.ndarray, i: np.ndarray) -> np.ndarray:
+    axis = op.properties["axis"].value.data
+    positions = np.arange(shape[axis]).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+    return np.where(positions == np.expand_dims(i, axis), np.expand_dims(u, axis), 0.0)
+
+
+def _scatter_add(
+    _op: Operation, shape: tuple[int, ...], u: np.ndarray, i: np.ndarray
+) -> np.ndarray:
+    result = np.zeros(shape)
+    for position in np.ndindex(i.shape):
+        result[i[position]] += u[position]
+    return result
+
+
+_MEANINGS: dict[str, Callable[..., np.ndarray]] = {
+    "kina.neg": _ufunc(np.negative),
+    "kina.exp": _ufunc(np.exp),
+    "kina.log": _ufunc(np.log),
+    "kina.sqrt": _ufunc(np.sqrt),
+    "kina.add": _ufunc(np.add),
+    "kina.sub": _ufunc(np.subtract),
+    "kina.mul": _ufunc(np.multiply),
+    "kina.div": _ufunc(np.divide),
+    "kina.broadcast": lambda _op, shape, x: np.broadcast_to(x, shape),
+    "kina.reshape": lambda _op, shape, x: np.reshape(x, shape),
+    "kina.reduce": _reduce,
+    "kina.reduce_keep": _reduce,
+    "kina.softmax": lambda *arguments: np.exp(_log_softmax(*arguments)),
+    "kina.log_softmax": _log_softmax,
+    "kina.gather": lambda _op, _shape, x, i: x[i],
+    "kina.take_along_axis": _take,
+    "kina.select_along_axis": _take,
+    "kina.cast": _cast,
+    "kina.constant": _constant,
+    "kina.scatter_along_axis": _scatter,
+    "kina.scatter_add": _scatter_add,
+    "kina.equal": lambda _op, _shape, x, y: (x == y) | (np.isnan(x) & np.isnan(y)),
+    "kina.mask": lambda _op, _shape, x, flags: np.where(flags, x, 0.0),
+}
