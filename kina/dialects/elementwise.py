@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterable
+from math import isfinite
+from typing import Self, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -13,6 +17,8 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -137,7 +143,6 @@ class ConstantOp(IRDLOperation):
 
     value = prop_def(DenseIntOrFPElementsAttr)
     result = result_def(TENSOR)
-    assembly_format = "$value attr-dict `->` type($result)"
 
     traits = traits_def(Pure(), ConstantLike())
 
@@ -147,6 +152,38 @@ class ConstantOp(IRDLOperation):
         plain = from_ir(value.type)
         result = to_ir(type(plain)(plain.dtype, plain.dims, placement))
         super().__init__(properties={"value": value}, result_types=[result])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Read `dense<…> : type attr-dict -> type`."""
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            parser.raise_error("constant: expected a dense<…> payload")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation("->")
+        return cls.create(
+            properties={"value": cast(Attribute, value)},
+            attributes=attributes,
+            result_types=[parser.parse_type()],
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Write what `parse` reads.
+
+        NaN and infinities go out as the payload's bytes: xDSL prints them as `0x…` elements, but
+        its parser takes those for integers.
+        """
+        printer.print_string(" ")
+        if all(map(isfinite, cast(Iterable[float], self.value.iter_values()))):
+            printer.print_attribute(self.value)
+        else:
+            raw = self.value.data.data
+            shown = raw[: len(raw) // len(self.value)] if self.value.is_splat() else raw
+            printer.print_string(f'dense<"0x{shown.hex().upper()}"> : ')
+            printer.print_attribute(self.value.type)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         """The payload has the shape and the dtype of the result."""
