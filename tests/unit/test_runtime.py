@@ -485,3 +485,11 @@ def test_small_dtypes_reach_the_kernel() -> None:
         result = kina.compile(text.format(name)).f(x)
         assert result.dtype == x.dtype
         np.testing.assert_array_equal(result.astype(np.float32), [1, -2, 3])
+
+
+def test_set_num_threads(module: Any) -> None:
+    """Libraries without OpenMP have nothing to set; a count below 1 is refused anywhere."""
+    kina.set_num_threads(2)
+    np.testing.assert_array_equal(module.constant(), [10, 20])
+    with pytest.raises(kina.KinaValueError, match="the count is 0, expected at least 1"):
+        kina.set_num_threads(0)

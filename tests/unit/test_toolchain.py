@@ -270,3 +270,11 @@ def test_allocas_move_to_the_entry() -> None:
 def test_text_without_allocations_is_left_alone() -> None:
     ir = 'define i32 @f(i32 %0) {\n  ret i32 %0\n}\n\n!0 = !{!"x"}\n'
     assert check_allocations(ir) == ir
+
+
+def test_other_machine_without_its_compiler(bare: Path) -> None:
+    """Linking for aarch64 needs a compiler of its own, and the error says how to get it."""
+    objects = [bare / "f.o"]
+    with pytest.raises(KinaToolchainError, match="aarch64-cc not found") as caught:
+        codegen.link(objects, bare / "f.so", TARGETS["aarch64"])
+    assert "apt-get install gcc-aarch64-linux-gnu" in str(caught.value)
