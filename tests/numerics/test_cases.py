@@ -95,6 +95,12 @@ let noise_f16 = fn(u: tensor<F16, [N]>) -> tensor<F16, [N]> { (-log(-log(u.cast(
 let noise_bf16 = fn(u: tensor<BF16, [N]>) -> tensor<BF16, [N]> {
   (-log(-log(u.cast(F32)))).cast(BF16)
 }
+let sample_f16 = fn(logits: tensor<F16, [1, 4]>, u: tensor<F16, [1, 4]>) -> tensor<I64, [1]> {
+  (logits + -log(-log(u))).reduce(op=argmax, axis=1)
+}
+let sample_bf16 = fn(logits: tensor<BF16, [1, 4]>, u: tensor<BF16, [1, 4]>) -> tensor<I64, [1]> {
+  (logits + -log(-log(u))).reduce(op=argmax, axis=1)
+}
 let scaled_f16 = fn(x: tensor<F16, [1, 2]>, t: tensor<F16, [1, 1]>) -> tensor<I64, [1]> {
   (x / t.broadcast([1, 2])).reduce(op=argmax, axis=1)
 }
@@ -510,6 +516,17 @@ def test_noise_of_small_floats_is_formed_in_f32(module: kina.Module, dtype: str)
     wanted = as_dtype(-np.log(-np.log(float(u[0]))), dtype)
     assert got[0] == wanted
     np.testing.assert_allclose(float(wanted), {"F16": 7.624375, "BF16": 5.543221}[dtype], rtol=4e-3)
+
+
+@pytest.mark.parametrize("dtype", ["F16", "BF16"])
+@pytest.mark.parametrize("draw", [0.9999, 1e-8, 1.0, 0.0])
+def test_equal_draws_that_round_to_0_or_1_choose_the_best(
+    module: kina.Module, dtype: str, draw: float
+) -> None:
+    """0.9999 is 1 in BF16 and 1e-8 is 0 in F16: the noise is infinite and the tie rule decides."""
+    logits = as_dtype([[0, -INF, -INF, -30]], dtype)
+    u = as_dtype([[draw] * 4], dtype)
+    assert module[f"sample_{dtype.lower()}"](logits, u).tolist() == [0]
 
 
 def test_temperature_zero_stays_in_range(module: kina.Module) -> None:
