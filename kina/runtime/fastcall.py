@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kina.backend.metadata import CompiledFunction
-from kina.runtime.library import array_type, from_buffer
+from kina.runtime.library import from_buffer
 from kina.runtime.numpy_types import integer_view, is_clean, numpy_dtype
 from kina.types import Dim, Signature, TensorType
 
@@ -164,7 +164,7 @@ class _Writer:
         """The C pointer of an array; it keeps the array alive."""
         view = integer_view(type_.dtype)
         shown = array if view is None else f"{array}.view({self.name(f'v_{type_.dtype}', view)})"
-        return f"pointer({self.name(f'c_{type_.dtype}', array_type(type_.dtype))}, {shown})"
+        return f"pointer({shown})"
 
     def name(self, name: str, value: Any) -> str:
         """`name`, which now stands for `value`."""

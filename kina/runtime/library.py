@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from kina.backend.metadata import CompiledFunction
-from kina.dtypes import DType
 from kina.errors import KinaValueError
 
 _CORE: Any = import_module("_cffi_backend")
 _FFI: Any = _CORE.FFI()
 
 from_buffer: Callable[..., Any] = _FFI.from_buffer
-"""`from_buffer(array_type, array)`: a C array over an array's memory, which it keeps alive."""
+"""`from_buffer(array)`: the bytes of an array as a C array, which keeps the array alive."""
 
 
 _open: WeakSet[Library] = WeakSet()
@@ -57,16 +55,13 @@ def set_openmp_threads(count: int) -> None:
         library.set_openmp_threads(count)
 
 
-@lru_cache
-def array_type(dtype: DType) -> Any:
-    """The C array type to pass to `from_buffer`."""
-    return _FFI.typeof(f"{dtype.c}[]")
-
-
 def c_type(compiled: CompiledFunction) -> str:
-    """The C type of a pointer to the function: symbols, inputs, outputs."""
+    """The C type of a pointer to the function: symbols, inputs, outputs.
+
+    Pointers are void here, so that cffi has no element types to compare at each call.
+    """
     signature = compiled.signature
     parts = ["int64_t"] * len(signature.symbols)
-    parts += [f"{parameter.type.dtype.c} const *" for parameter in signature.parameters]
-    parts += [f"{result.dtype.c} *" for result in signature.results]
+    parts += ["void const *"] * len(signature.parameters)
+    parts += ["void *"] * len(signature.results)
     return f"int32_t (*)({', '.join(parts)})"

@@ -21,7 +21,7 @@ from kina.backend.pipeline import STAGES
 from kina.errors import KinaIndexError, KinaValueError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
-from kina.runtime.library import Library, array_type, from_buffer
+from kina.runtime.library import Library, from_buffer
 from kina.runtime.numpy_types import Array, integer_view
 from kina.types import Dim, Signature, TupleType, Type
 
@@ -209,7 +209,7 @@ def _bind(module: Module, compiled: CompiledFunction, library: Library) -> Funct
 
 def _pointer(dtype: Any, array: Array) -> Any:
     view = integer_view(dtype)
-    return from_buffer(array_type(dtype), array if view is None else array.view(view))
+    return from_buffer(array if view is None else array.view(view))
 
 
 def _pack(result: Type, values: Sequence[Any]) -> Any:
