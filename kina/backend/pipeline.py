@@ -43,8 +43,9 @@ TO_C = ("export-c", "assert-to-status", "expand-math", "expand-small-floats")
 
 BUFFERIZE = _passes(
     "canonicalize",
-    "cse",
+    # Before cse: two results that start from one fill would both be built in one output.
     "eliminate-empty-tensors",
+    "cse",
     Pass(
         "one-shot-bufferize",
         (
