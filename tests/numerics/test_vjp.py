@@ -1,4 +1,4 @@
-"""Every VJP against central differences in float64, over dtypes, ranks and axes."""
+"""Every VJP: central differences in float64, and compiled code, over dtypes, ranks and axes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from helpers.cases import Case, all_cases
+import kina
+from helpers.batch import sample
+from helpers.cases import Case, all_cases, source
 from helpers.differences import check_gradient, with_gradient
+from helpers.inputs import numpy_dtype
 
 POSITIVE = {"log", "sqrt"}
 
@@ -52,3 +55,62 @@ def test_every_vjp_against_central_differences(op: str) -> None:
         symbolic = case.symbolic() if seed % 3 == 0 else None
         if symbolic is not None:
             check_case(symbolic, seed)
+
+
+@pytest.mark.parametrize("dtype", ["F16", "BF16", "F8E4M3", "F8E5M2"])
+def test_the_rules_of_small_floats(dtype: str) -> None:
+    """The IR of these has casts of its own; float64 sees that nothing else differs."""
+    cases = [case for case in differentiable_cases() if case.types[0].dtype.name == dtype]
+    for seed, case in enumerate(cases[:: len(cases) // 40]):
+        check_case(case, seed)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16", "F8E4M3", "F8E5M2"])
+def test_every_case_of_every_dtype(dtype: str) -> None:
+    for seed, case in enumerate(differentiable_cases()):
+        if case.types[0].dtype.name == dtype:
+            check_case(case, seed)
+
+
+def gradient_source(case: Case, name: str) -> str:
+    """The case as a function, and its reverse mode."""
+    return f"{source(case, name)}\nlet d{name} = reverseMode({name})"
+
+
+EPSILON = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F8E4M3": 2.0**-4, "F8E5M2": 2.0**-3}
+
+
+def check_close(got: np.ndarray, wanted: np.ndarray, dtype: str, what: str) -> None:
+    """Within a few roundings of the largest element, or of the cotangents, which are near 1."""
+    assert got.dtype == wanted.dtype, what
+    assert got.shape == wanted.shape, what
+    left, right = got.astype(np.float64), wanted.astype(np.float64)
+    finite = np.isfinite(right)
+    assert np.array_equal(finite, np.isfinite(left)), what
+    scale = np.max(np.abs(right[finite]), initial=1.0)
+    assert np.all(np.abs(left - right)[finite] <= 8 * EPSILON[dtype] * scale), what
+
+
+@pytest.mark.parametrize("op", sorted({case.op for case in F32_CASES}))
+def test_compiled_gradients_agree_with_the_reference(op: str) -> None:
+    """Static and symbolic in turn, every dtype."""
+    cases = [
+        case
+        for case in sample(op, each=1)
+        if case.types[0].dtype.is_float and case.result.dtype.is_float
+    ]
+    module = kina.compile("\n".join(gradient_source(case, f"f{i}") for i, case in enumerate(cases)))
+    for seed, case in enumerate(cases):
+        rng = np.random.default_rng(seed)
+        arrays = [
+            array if array.dtype == np.int64 else array.astype(numpy_dtype(case.types[0].dtype))
+            for array in inputs(case, seed)
+        ]
+        ct = rng.standard_normal(case.result_shape).astype(numpy_dtype(case.result.dtype))
+        arguments = [*arrays, ct] if case.result.rank else arrays
+        function = module[f"df{seed}"]
+        names = [type_.dtype.name for type_ in function.type.results]
+        pairs = zip(function(*arguments), function.reference(*arguments), names, strict=True)
+        for position, (got, wanted, dtype) in enumerate(pairs):
+            check_close(got, wanted, dtype, f"{case}: result {position}")

@@ -50,7 +50,9 @@ def _constant(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
     values = op.properties["value"].get_values()
     dtype = from_ir(op.results[0].type).dtype
     kind = np.float64 if dtype.is_float else numpy_dtype(dtype)
-    return np.broadcast_to(np.array(values, kind).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
+    return np.broadcast_to(np.array(values, kind).reshape(-1), (int(np.prod(shape)),)).reshape(
+        shape
+    )
 
 
 def _cast(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
