@@ -14,7 +14,7 @@ from benchmarks.workloads import BY_NAME, MEMORY_BOUND_BYTES
 # Colours that people with any colour vision tell apart (Okabe and Ito), and a shape for each.
 _STYLES: Mapping[str, tuple[str, str, int]] = {
     "kina": ("#D55E00", "D", 90),
-    "numba": ("#555555", "|", 110),
+    "numba": ("#555555", "X", 60),
     "numpy": ("#0072B2", "o", 50),
     "torch": ("#CC79A7", "s", 45),
     "torch.compile": ("#E69F00", "^", 55),
@@ -113,4 +113,4 @@ def _legend(figure: Any, results: Results) -> None:
         for peer, (colour, marker, area) in _STYLES.items()
         if peer in present
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)

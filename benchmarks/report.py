@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.peers import KINA, LIBRARY, LIMIT, LOOP
 from benchmarks.results import Results, Timing
 from benchmarks.workloads import BY_NAME
+from kina.cli.timing import duration, size, three_digits
 
 
 def markdown(results: Results) -> str:
@@ -21,8 +22,8 @@ def _overview(results: Results) -> Iterator[str]:
     yield "### Overview"
     yield ""
     yield (
-        f"Medians on {' / '.join(map(str, threads))} threads. In brackets: how many times the memory "
-        "limit. The speed-up is the best library's time over Kina's."
+        f"Medians on {' / '.join(map(str, threads))} threads. In brackets: how many times the "
+        "memory limit. The speed-up is the best library's time over Kina's."
     )
     yield ""
     yield from _header(
@@ -122,8 +123,8 @@ def _memory(results: Results) -> Iterator[str]:
     yield "### Peak memory"
     yield ""
     yield (
-        "By how much the peak memory of a fresh process rises over library and inputs (and the "
-        "caller's array for out=) during three calls; a compiler that runs at the first call counts."
+        "By how much the peak memory of a fresh process rises over library, inputs and the array "
+        "for out= during three calls; a compiler that runs at the first call counts."
     )
     yield ""
     yield from _header(["workload", "variant", "rise"])
@@ -165,25 +166,3 @@ def _cell(text: str) -> str:
 
 def _threads(count: int) -> str:
     return f"{count} thread" if count == 1 else f"{count} threads"
-
-
-def duration(seconds: float) -> str:
-    """Three digits and a unit: `1.35 ms`."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            return f"{three_digits(seconds * factor)} {unit}"
-    return f"{three_digits(seconds * 1e9)} ns"
-
-
-def size(count: int) -> str:
-    """Bytes as `36 KB` or `1.2 GB`, in powers of 1000."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if abs(count) >= factor:
-            return f"{three_digits(count / factor)} {unit}"
-    return f"{count} bytes"
-
-
-def three_digits(number: float) -> str:
-    """A number as a person reads it: `1.35`, `13.5`, `135`."""
-    decimals = 2 if number < 10 else 1 if number < 100 else 0
-    return f"{number:.{decimals}f}"

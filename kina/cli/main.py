@@ -108,6 +108,29 @@ def run(
 
 
 @app.command()
+def bench(
+    file: Program,
+    fn: Annotated[str | None, typer.Option(help="The function [default: the last one].")] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=file.npy, NAME=random:SEED or NAME=number.", metavar="NAME=VALUE"),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="The size of a symbolic dimension, such as B=4.", metavar="NAME=N"),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(envvar="OMP_NUM_THREADS", help="[default: one per core].")
+    ] = None,
+    repeat: Annotated[int, typer.Option(help="How often each is timed.")] = 20,
+) -> None:
+    """Time a function against its NumPy reference and against the speed of memory."""
+    from kina.cli.bench import bench_function
+
+    bench_function(file, fn, arg or [], size or [], threads, repeat)
+
+
+@app.command()
 def doctor() -> int:
     """Show which tools were found where, and what to install."""
     from kina.cli.doctor import report

@@ -29,22 +29,23 @@ def run_function(
 ) -> None:
     """Run one function of `file` and print its results; with `verify`, compare them."""
     module = load(file)
-    function = _choose(module, name)
+    function = choose(module, name)
     inputs = Inputs(function, given, sizes)
     print(function.type)
     for parameter, shown in zip(function.type.parameters, inputs.described, strict=True):
         print(f"  {parameter.name}: {shown}")
     result = function(*inputs.arrays)
-    results = _as_tuple(result)
+    results = as_tuple(result)
     for type_, array in zip(function.type.results, results, strict=True):
         print(f"{type_.dtype} {list(array.shape)}:\n{_shown(array)}")
     if output is not None:
         _save(output, function, results)
     if verify:
-        _verify(function, results, _as_tuple(function.reference(*inputs.arrays)))
+        _verify(function, results, as_tuple(function.reference(*inputs.arrays)))
 
 
-def _choose(module: Module, name: str | None) -> Function:
+def choose(module: Module, name: str | None) -> Function:
+    """The function called `name`, or the last one; raises `KinaValueError` if there is none."""
     names = list(module)
     chosen = names[-1] if name is None else name
     if chosen not in names:
@@ -53,7 +54,8 @@ def _choose(module: Module, name: str | None) -> Function:
     return module[chosen]
 
 
-def _as_tuple(result: Any) -> tuple[Array, ...]:
+def as_tuple(result: Any) -> tuple[Array, ...]:
+    """The results of a call, also where there is one only."""
     return cast("tuple[Array, ...]", result) if isinstance(result, tuple) else (result,)
 
 
