@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     LocationAttr,
     TensorType,
-    UnknownLoc,
 )
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -31,9 +30,9 @@ def type_of(value: SSAValue) -> KinaType:
 class GradientBuilder:
     """Appends to `block`; every operation takes the current `location`."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, location: LocationAttr) -> None:
         self._block = block
-        self.location: LocationAttr = UnknownLoc()
+        self.location = location
 
     def emit(self, op: Operation) -> SSAValue:
         """Append `op`; its result."""

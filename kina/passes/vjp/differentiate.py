@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import FunctionType
+from xdsl.dialects.builtin import FunctionType, LocationAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -34,7 +34,7 @@ def differentiate(function: FuncOp, wrt: Sequence[int]) -> FuncOp:
     operands = [to_ir(type_) for type_ in vjp_operands(inputs, outputs)]
     block = Block(arg_types=operands)
     results = _copy_body(function, block)
-    gradients = _Reverse(block, list(block.ops)).run(results, wrt, len(inputs))
+    gradients = _Reverse(block, list(block.ops), function.location).run(results, wrt, len(inputs))
     block.add_op(ReturnOp(*results, *gradients))
     types = [to_ir(type_) for type_ in vjp_results(inputs, outputs, wrt)]
     name = f"vjp of {function.sym_name.data}"
@@ -61,19 +61,21 @@ class _Reverse:
 
     block: Block
     forward: Sequence[Operation]
+    location: LocationAttr
+    """Of the function: where seeds and zeros stand."""
     cotangents: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def run(self, results: Sequence[SSAValue], wrt: Sequence[int], count: int) -> list[SSAValue]:
         """The gradients of the arguments at `wrt`; the cotangents follow the first `count`."""
-        builder = GradientBuilder(self.block)
+        builder = GradientBuilder(self.block, self.location)
         given = iter(self.block.args[count:])
         active = self._active([self.block.args[position] for position in wrt])
         for result in results:
             type_ = type_of(result)
-            if not type_.dtype.is_float:
-                continue
-            seed = next(given) if takes_cotangent(type_) else builder.number(1.0, type_)
-            self._accumulate(builder, active, result, seed)
+            seed = next(given) if takes_cotangent(type_) else None
+            if result in active:
+                share = builder.number(1.0, type_) if seed is None else seed
+                self._accumulate(builder, result, share)
         for op in reversed(self.forward):
             self._step(builder, active, op)
         return [self._gradient(builder, self.block.args[position]) for position in wrt]
@@ -99,14 +101,10 @@ class _Reverse:
         partials = RULES[type(op)](builder, op, cotangent)
         for operand, partial in zip(op.operands, partials, strict=True):
             if partial is not None and operand in active:
-                self._accumulate(builder, active, operand, partial())
+                self._accumulate(builder, operand, partial())
 
-    def _accumulate(
-        self, builder: GradientBuilder, active: set[SSAValue], value: SSAValue, share: SSAValue
-    ) -> None:
+    def _accumulate(self, builder: GradientBuilder, value: SSAValue, share: SSAValue) -> None:
         """Add `share` to the cotangent of `value`: the uses count in reverse program order."""
-        if value not in active:
-            return
         known = self.cotangents.get(value)
         self.cotangents[value] = share if known is None else builder.add(known, share)
 

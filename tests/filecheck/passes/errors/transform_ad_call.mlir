@@ -1,0 +1,17 @@
+// RUN: not kina-opt %s --pass transform-ad 2>&1 | filecheck %s
+// CHECK: a.kina:3:5: error: transform-ad: a call cannot be differentiated: run inline-calls first
+
+func.func @f(%x: tensor<4xf32>) -> tensor<f32> {
+  %y = kina.call @g(%x) : (tensor<4xf32>) -> tensor<f32> loc("a.kina":3:5)
+  func.return %y : tensor<f32>
+}
+
+func.func @g(%x: tensor<4xf32>) -> tensor<f32> {
+  %y = kina.reduce max %x {axis = 0} : tensor<4xf32> -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+
+func.func @df(%x: tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>) {
+  %0, %1 = kina.vjp @f(%x) {wrt = [0]} : (tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+  func.return %0, %1 : tensor<f32>, tensor<4xf32>
+}

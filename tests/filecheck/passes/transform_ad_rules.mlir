@@ -1,0 +1,247 @@
+// RUN: kina-opt %s --pass transform-ad | filecheck %s
+// One rule a function; "CHECK-NEXT" says that there is nothing else.
+
+func.func @exp(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.exp %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dexp(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.mul %ct, %y
+// CHECK-NEXT:    func.return
+func.func @dexp(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @exp(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @log(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.log %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dlog(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.div %ct, %x
+// CHECK-NEXT:    func.return
+func.func @dlog(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @log(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @sqrt(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.sqrt %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dsqrt(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.add %y, %y
+// CHECK-NEXT:    %1 = kina.div %ct, %0
+// CHECK-NEXT:    func.return
+func.func @dsqrt(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @sqrt(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @sub(%x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.sub %x, %z : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dsub(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.neg %ct
+// CHECK-NEXT:    func.return
+func.func @dsub(%x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0, %1, %2 = kina.vjp @sub(%x, %z, %ct) {wrt = [0, 1]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  func.return %1, %2 : tensor<3xf32>, tensor<3xf32>
+}
+
+func.func @mul(%x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.mul %x, %z : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dmul(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.mul %ct, %x
+// CHECK-NEXT:    func.return
+func.func @dmul(%x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %2 = kina.vjp @mul(%x, %z, %ct) {wrt = [1]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %2 : tensor<3xf32>
+}
+
+func.func @div(%x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.div %x, %z : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @ddiv(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.div %ct, %z
+// CHECK-NEXT:    %1 = kina.div %ct, %z
+// CHECK-NEXT:    %2 = kina.mul %1, %y
+// CHECK-NEXT:    %3 = kina.neg %2
+// CHECK-NEXT:    func.return
+func.func @ddiv(%x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0, %1, %2 = kina.vjp @div(%x, %z, %ct) {wrt = [0, 1]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  func.return %1, %2 : tensor<3xf32>, tensor<3xf32>
+}
+
+func.func @broadcast(%x: tensor<1x3xf32>) -> tensor<4x2x3xf32> {
+  %y = kina.broadcast %x : tensor<1x3xf32> -> tensor<4x2x3xf32>
+  func.return %y : tensor<4x2x3xf32>
+}
+// CHECK-LABEL: func.func @dbroadcast(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.reduce_keep sum %ct {axis = 1} : tensor<4x2x3xf32> -> tensor<4x1x3xf32>
+// CHECK-NEXT:    %1 = kina.reduce sum %0 {axis = 0} : tensor<4x1x3xf32> -> tensor<1x3xf32>
+// CHECK-NEXT:    func.return
+func.func @dbroadcast(%x: tensor<1x3xf32>, %ct: tensor<4x2x3xf32>) -> (tensor<1x3xf32>) {
+  %0, %1 = kina.vjp @broadcast(%x, %ct) {wrt = [0]} : (tensor<1x3xf32>, tensor<4x2x3xf32>) -> (tensor<4x2x3xf32>, tensor<1x3xf32>)
+  func.return %1 : tensor<1x3xf32>
+}
+
+func.func @small(%x: tensor<bf16>) -> tensor<4x2xbf16> {
+  %y = kina.broadcast %x : tensor<bf16> -> tensor<4x2xbf16>
+  func.return %y : tensor<4x2xbf16>
+}
+// CHECK-LABEL: func.func @dsmall(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.cast %ct : tensor<4x2xbf16> -> tensor<4x2xf32>
+// CHECK-NEXT:    %1 = kina.reduce sum %0 {axis = 1}
+// CHECK-NEXT:    %2 = kina.reduce sum %1 {axis = 0}
+// CHECK-NEXT:    %3 = kina.cast %2 : tensor<f32> -> tensor<bf16>
+// CHECK-NEXT:    func.return
+func.func @dsmall(%x: tensor<bf16>, %ct: tensor<4x2xbf16>) -> (tensor<bf16>) {
+  %0, %1 = kina.vjp @small(%x, %ct) {wrt = [0]} : (tensor<bf16>, tensor<4x2xbf16>) -> (tensor<4x2xbf16>, tensor<bf16>)
+  func.return %1 : tensor<bf16>
+}
+
+func.func @narrow(%x: tensor<3xf32>) -> tensor<3xbf16> {
+  %y = kina.cast %x : tensor<3xf32> -> tensor<3xbf16>
+  func.return %y : tensor<3xbf16>
+}
+// CHECK-LABEL: func.func @dnarrow(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.cast %ct : tensor<3xbf16> -> tensor<3xf32>
+// CHECK-NEXT:    func.return
+func.func @dnarrow(%x: tensor<3xf32>, %ct: tensor<3xbf16>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @narrow(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xbf16>) -> (tensor<3xbf16>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @sum(%x: tensor<2x3xf32>) -> tensor<3xf32> {
+  %y = kina.reduce sum %x {axis = 0} : tensor<2x3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dsum(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.reshape %ct : tensor<3xf32> -> tensor<1x3xf32>
+// CHECK-NEXT:    %1 = kina.broadcast %0 : tensor<1x3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return
+func.func @dsum(%x: tensor<2x3xf32>, %ct: tensor<3xf32>) -> (tensor<2x3xf32>) {
+  %0, %1 = kina.vjp @sum(%x, %ct) {wrt = [0]} : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<2x3xf32>)
+  func.return %1 : tensor<2x3xf32>
+}
+
+func.func @mean(%x: tensor<?x3xf32, #kina.layout<["N", 3], host>>) -> tensor<1x3xf32> {
+  %y = kina.reduce_keep mean %x {axis = 0} : tensor<?x3xf32, #kina.layout<["N", 3], host>> -> tensor<1x3xf32>
+  func.return %y : tensor<1x3xf32>
+}
+// CHECK-LABEL: func.func @dmean(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.constant dense<1.000000e+00>
+// CHECK-NEXT:    %1 = kina.broadcast %0 : tensor<f32> -> tensor<?xf32, #kina.layout<["N"], host>>
+// CHECK-NEXT:    %2 = kina.reduce sum %1 {axis = 0}
+// CHECK-NEXT:    %3 = kina.broadcast %2 : tensor<f32> -> tensor<1x3xf32>
+// CHECK-NEXT:    %4 = kina.div %ct, %3
+// CHECK-NEXT:    %5 = kina.broadcast %4 : tensor<1x3xf32> -> tensor<?x3xf32, #kina.layout<["N", 3], host>>
+// CHECK-NEXT:    func.return
+func.func @dmean(%x: tensor<?x3xf32, #kina.layout<["N", 3], host>>, %ct: tensor<1x3xf32>) -> (tensor<?x3xf32, #kina.layout<["N", 3], host>>) {
+  %0, %1 = kina.vjp @mean(%x, %ct) {wrt = [0]} : (tensor<?x3xf32, #kina.layout<["N", 3], host>>, tensor<1x3xf32>) -> (tensor<1x3xf32>, tensor<?x3xf32, #kina.layout<["N", 3], host>>)
+  func.return %1 : tensor<?x3xf32, #kina.layout<["N", 3], host>>
+}
+
+func.func @max(%x: tensor<2x3xf32>) -> tensor<2x1xf32> {
+  %y = kina.reduce_keep max %x {axis = 1} : tensor<2x3xf32> -> tensor<2x1xf32>
+  func.return %y : tensor<2x1xf32>
+}
+// CHECK-LABEL: func.func @dmax(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.broadcast %y
+// CHECK-NEXT:    %1 = kina.equal %x, %0
+// CHECK-NEXT:    %2 = kina.cast %1 : tensor<2x3xi1> -> tensor<2x3xf32>
+// CHECK-NEXT:    %3 = kina.reduce_keep sum %2 {axis = 1}
+// CHECK-NEXT:    %4 = kina.div %ct, %3
+// CHECK-NEXT:    %5 = kina.broadcast %4
+// CHECK-NEXT:    %6 = kina.mask %5, %1
+// CHECK-NEXT:    func.return
+func.func @dmax(%x: tensor<2x3xf32>, %ct: tensor<2x1xf32>) -> (tensor<2x3xf32>) {
+  %0, %1 = kina.vjp @max(%x, %ct) {wrt = [0]} : (tensor<2x3xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x3xf32>)
+  func.return %1 : tensor<2x3xf32>
+}
+
+func.func @softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %y = kina.softmax %x {axis = 1} : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+// CHECK-LABEL: func.func @dsoftmax(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.mul %ct, %y
+// CHECK-NEXT:    %1 = kina.reduce_keep sum %0 {axis = 1}
+// CHECK-NEXT:    %2 = kina.broadcast %1
+// CHECK-NEXT:    %3 = kina.sub %ct, %2
+// CHECK-NEXT:    %4 = kina.mul %y, %3
+// CHECK-NEXT:    func.return
+func.func @dsoftmax(%x: tensor<2x3xf32>, %ct: tensor<2x3xf32>) -> (tensor<2x3xf32>) {
+  %0, %1 = kina.vjp @softmax(%x, %ct) {wrt = [0]} : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  func.return %1 : tensor<2x3xf32>
+}
+
+func.func @gather(%x: tensor<?x3xf32, #kina.layout<["V", 3], host>>, %i: tensor<2xi64>) -> tensor<2x3xf32> {
+  %y = kina.gather %x, %i : tensor<?x3xf32, #kina.layout<["V", 3], host>>, tensor<2xi64> -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+// CHECK-LABEL: func.func @dgather(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.scatter_add %ct, %i
+// CHECK-NEXT:    func.return
+func.func @dgather(%x: tensor<?x3xf32, #kina.layout<["V", 3], host>>, %i: tensor<2xi64>, %ct: tensor<2x3xf32>) -> (tensor<?x3xf32, #kina.layout<["V", 3], host>>) {
+  %0, %1 = kina.vjp @gather(%x, %i, %ct) {wrt = [0]} : (tensor<?x3xf32, #kina.layout<["V", 3], host>>, tensor<2xi64>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<?x3xf32, #kina.layout<["V", 3], host>>)
+  func.return %1 : tensor<?x3xf32, #kina.layout<["V", 3], host>>
+}
+
+func.func @scatter(%x: tensor<3xf32>, %i: tensor<3xi64>) -> tensor<5x3xf32> {
+  %y = kina.scatter_along_axis %x, %i {axis = 0} : tensor<3xf32>, tensor<3xi64> -> tensor<5x3xf32>
+  func.return %y : tensor<5x3xf32>
+}
+// CHECK-LABEL: func.func @dscatter(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.select_along_axis %ct, %i {axis = 0}
+// CHECK-NEXT:    func.return
+func.func @dscatter(%x: tensor<3xf32>, %i: tensor<3xi64>, %ct: tensor<5x3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @scatter(%x, %i, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xi64>, tensor<5x3xf32>) -> (tensor<5x3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @scatter_add(%x: tensor<2x3xf32>, %i: tensor<2xi64>) -> tensor<5x3xf32> {
+  %y = kina.scatter_add %x, %i : tensor<2x3xf32>, tensor<2xi64> -> tensor<5x3xf32>
+  func.return %y : tensor<5x3xf32>
+}
+// CHECK-LABEL: func.func @dscatter_add(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.gather %ct, %i
+// CHECK-NEXT:    func.return
+func.func @dscatter_add(%x: tensor<2x3xf32>, %i: tensor<2xi64>, %ct: tensor<5x3xf32>) -> (tensor<2x3xf32>) {
+  %0, %1 = kina.vjp @scatter_add(%x, %i, %ct) {wrt = [0]} : (tensor<2x3xf32>, tensor<2xi64>, tensor<5x3xf32>) -> (tensor<5x3xf32>, tensor<2x3xf32>)
+  func.return %1 : tensor<2x3xf32>
+}
+
+func.func @mask(%x: tensor<3xf32>, %i: tensor<3xi1>) -> tensor<3xf32> {
+  %y = kina.mask %x, %i : tensor<3xf32>, tensor<3xi1> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dmask(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.mask %ct, %i
+// CHECK-NEXT:    func.return
+func.func @dmask(%x: tensor<3xf32>, %i: tensor<3xi1>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @mask(%x, %i, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xi1>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
