@@ -104,7 +104,7 @@ def _check_results(
 def _check_same(function: Function, position: int, got: np.ndarray, wanted: np.ndarray) -> None:
     value = function.values[position]
     assert got.dtype == numpy_dtype(value.type.dtype)
-    same = same_bits(np.ascontiguousarray(got), np.ascontiguousarray(wanted), value.type.dtype)
+    same = same_bits(np.asarray(got, order="C"), np.asarray(wanted, order="C"), value.type.dtype)
     assert same.all(), f"{function.name}: {value.name} has other bits where only more is returned"
 
 

@@ -58,7 +58,7 @@ def same_bits(got: np.ndarray, wanted: np.ndarray, dtype: DType) -> np.ndarray:
 def _differs(got: np.ndarray, expected: Exact, dtype: DType) -> np.ndarray:
     wanted = np.asarray(expected.value).astype(numpy_dtype(dtype))
     assert got.shape == wanted.shape, f"shape is {got.shape}, expected {wanted.shape}"
-    return ~same_bits(np.ascontiguousarray(got), np.ascontiguousarray(wanted), dtype)
+    return ~same_bits(np.asarray(got, order="C"), np.asarray(wanted, order="C"), dtype)
 
 
 def _outside(got: np.ndarray, expected: Between, dtype: DType) -> np.ndarray:

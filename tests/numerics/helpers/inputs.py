@@ -43,7 +43,11 @@ def _floats(
 ) -> np.ndarray:
     array = (rng.standard_normal(shape) * 3).astype(np.float32).astype(numpy_dtype(dtype))
     if profile == "ties":
-        return np.asarray(rng.integers(-2, 3, shape)).astype(numpy_dtype(dtype))
+        # In half of the arrays a zero of either sign is the maximum, or the minimum.
+        few = [-2.0, -1.0, -0.0, 0.0, 1.0, 2.0]
+        start = 2 * int(rng.integers(0, 3))
+        chosen = few[:4] if start == 0 else few[2:] if start == 2 else few
+        return np.asarray(rng.choice(chosen, shape), np.float32).astype(numpy_dtype(dtype))
     if profile == "special":
         chosen = np.asarray(rng.random(shape) < 0.3)
         return np.where(chosen, rng.choice(_special_floats(dtype), shape), array)
@@ -82,6 +86,11 @@ def _integers(
     low, high = int(dtype.lowest), int(dtype.highest)
     small = rng.integers(-2, 3, shape) if profile == "ties" else rng.integers(low, high + 1, shape)
     if profile == "special":
-        edges = np.array([low, low + 1, -1, 0, 1, high - 1, high], np.int64)
+        edges = [low, low + 1, -1, 0, 1, high - 1, high]
+        for power in range(10, dtype.bits - 1, 5):
+            # Halfway between two BF16 values, and next to it: rounding twice goes wrong here.
+            tie = (1 << power) + (1 << (power - 8))
+            edges += [tie, tie + 1, tie - 1, -tie - 1]
+        edges = np.array(edges, np.int64)
         small = np.where(rng.random(shape) < 0.5, rng.choice(edges, shape), small)
     return np.asarray(small).astype(np.int64).astype(numpy_dtype(dtype))
