@@ -12,36 +12,38 @@ import pytest
 
 import kina
 
-PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(page for page in DOCS.glob("*.md") if "\n```kina" in page.read_text("utf-8"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of the page and the line of its first content."""
+    """A fenced block of a page and the line of its first content."""
 
+    page: Path
     kind: str
     text: str
     line: int
 
 
-def blocks() -> list[Block]:
-    """The fenced blocks that have a language, in order."""
-    text = PAGE.read_text(encoding="utf-8")
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page that have a language, in order."""
+    text = page.read_text(encoding="utf-8")
     found = re.finditer(r"^```([a-z ]+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return [Block(b[1], b[2], text.count("\n", 0, b.start()) + 2) for b in found]
+    return [Block(page, b[1], b[2], text.count("\n", 0, b.start()) + 2) for b in found]
 
 
 def groups(kind: str, follower: str) -> list[Any]:
     """Each block of `kind` with the blocks of `follower` up to the next program."""
     pairs: list[tuple[Block, list[Block]]] = []
-    for block in blocks():
+    for block in (block for page in PAGES for block in blocks(page)):
         if block.kind.startswith("kina"):
             pairs.append((block, []))
         elif block.kind == follower:
             pairs[-1][1].append(block)
     return [
-        pytest.param(program, after, id=f"line{program.line}")
+        pytest.param(program, after, id=f"{program.page.stem}-line{program.line}")
         for program, after in pairs
         if program.kind == kind
     ]
@@ -54,7 +56,7 @@ def test_a_program_compiles_and_gives_what_the_page_shows(
     names = {"m": kina.compile(program.text), "np": np, "ml_dtypes": ml_dtypes, "kina": kina}
     for block in after:
         test = doctest.DocTestParser().get_doctest(
-            block.text, names, f"language.md:{block.line}", str(PAGE), block.line
+            block.text, names, f"{block.page.name}:{block.line}", str(block.page), block.line
         )
         said: list[str] = []
         doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append, clear_globs=False)
@@ -75,7 +77,8 @@ def test_a_refused_program_gives_the_errors_of_the_page(program: Block, after: l
         assert position >= 0, f"{line!r} is not in (or not in this order):\n{shown}"
 
 
-def test_the_page_has_both_kinds_of_examples() -> None:
-    kinds = [block.kind for block in blocks()]
-    assert kinds.count("kina") >= 9
-    assert kinds.count("kina error") >= 6
+@pytest.mark.parametrize(("name", "good", "bad"), [("language.md", 10, 7), ("autodiff.md", 5, 2)])
+def test_a_page_has_both_kinds_of_examples(name: str, good: int, bad: int) -> None:
+    kinds = [block.kind for block in blocks(DOCS / name)]
+    assert kinds.count("kina") >= good
+    assert kinds.count("kina error") >= bad
