@@ -76,7 +76,6 @@ TO_LLVM = _passes(
     "convert-math-to-libm",
     "canonicalize",
     "cse",
-    "arith-expand",
     "finalize-memref-to-llvm",
     "convert-cf-to-llvm",
     "convert-arith-to-llvm",

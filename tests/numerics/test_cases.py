@@ -282,6 +282,18 @@ def test_many_ties_do_not_add_up(module: kina.Module, dtype: str) -> None:
     assert module.of_negated(f32(-3, -3)).tolist() == 0
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 17, 64, 70])
+def test_minus_zero_is_below_plus_zero(module: kina.Module, dtype: str, width: int) -> None:
+    """Upstream's expansion of maximumf compares, and for a comparison the two are equal."""
+    rows = np.random.default_rng(width).choice([-0.0, 0.0], (70, width), p=[0.8, 0.2])
+    plus = ~np.signbit(rows)
+    for op, positive in (("max", plus.any(1)), ("min", plus.all(1))):
+        got = module[f"{op}_{dtype}"](as_dtype(rows, dtype)).astype(np.float32)
+        np.testing.assert_array_equal(np.signbit(got), ~positive)
+    assert not module[f"argmax_{dtype}"](as_dtype(rows, dtype)).any()
+
+
 def test_f8e4m3_has_no_infinity_to_start_from(module: kina.Module) -> None:
     x = as_dtype([[-448, -240, -416]], "F8E4M3")
     assert float(module.max_F8E4M3(x)[0]) == -240
