@@ -6,6 +6,9 @@ PYTEST := $(BIN)/python -m pytest
 # Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
+BENCH := $(VENV)/.installed-bench
+# PyPI's PyTorch for Linux brings gigabytes of CUDA along; this index has the one for CPUs.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 .PHONY: demo test lint sweep bench clean
 
@@ -34,6 +37,14 @@ $(RUN): pyproject.toml | $(VENV)/bin/python
 
 $(TEST): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	touch $@ $(RUN)
+
+bench: $(BENCH)
+	$(BIN)/python benchmarks/run.py
+
+$(BENCH): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--extra-index-url $(TORCH_INDEX) -e ".[bench]"
 	touch $@ $(RUN)
 
 clean:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -47,8 +48,8 @@ class WorkerProcess:
     """The conductor's end of one worker; it is stopped except while it answers."""
 
     def __init__(self, peer: str, threads: int, folder: Path) -> None:
-        self._log = folder / f"{peer}.log"
-        with self._log.open("wb") as log:
+        with NamedTemporaryFile(dir=folder, prefix=peer, suffix=".log", delete=False) as log:
+            self._log = Path(log.name)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.worker", peer, str(threads), str(folder)],
                 cwd=ROOT,

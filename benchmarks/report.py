@@ -128,8 +128,9 @@ def _memory(results: Results) -> Iterator[str]:
     )
     yield ""
     yield from _header(["workload", "variant", "rise"])
-    for memory in sorted(results.memory, key=lambda m: (m.workload, m.rise)):
-        yield _row([BY_NAME[memory.workload].title, memory.variant, size(memory.rise)])
+    for memory in sorted(results.memory, key=lambda m: (m.workload, m.rise or 0)):
+        rise = "not measured" if memory.rise is None else size(memory.rise)
+        yield _row([BY_NAME[memory.workload].title, memory.variant, rise])
     yield ""
 
 

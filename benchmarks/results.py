@@ -43,11 +43,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How many bytes the peak memory of a fresh process rises by over the inputs."""
+    """How many bytes the peak memory of a fresh process rises by; None where that failed."""
 
     workload: str
     variant: str
-    rise: int
+    rise: int | None
 
 
 @dataclass(slots=True)
@@ -68,7 +68,8 @@ class Results:
     @property
     def workloads(self) -> list[str]:
         """The names of the workloads that were run, in order."""
-        return list(dict.fromkeys(item.workload for item in (*self.timings, *self.missing)))
+        names = (item.workload for item in (*self.timings, *self.missing))
+        return list(dict.fromkeys(name for name in names if name))
 
     def of(self, workload: str, threads: int, kind: str | None = None) -> Iterator[Timing]:
         """The timings of a workload, without the limit unless asked for."""

@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.measure import visit
 from benchmarks.peers import LIMIT, PEERS, Variant
 from benchmarks.workloads import BY_NAME, DTYPES, OPS, Inputs, Workload, error
+from kina.cli.timing import calls_per_sample
 from kina.errors import KinaError
 
 _PR_SET_PDEATHSIG = 1
@@ -53,6 +54,7 @@ class Worker:
         self._folder = folder
         self._module: Any = None
         self._variants: Mapping[str, Variant] = {}
+        self._inner: dict[str, int] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Dispatch one request."""
@@ -60,11 +62,12 @@ class Worker:
             return self.prepare(BY_NAME[request["workload"]])
         if request["do"] == "memory":
             return self.memory(BY_NAME[request["workload"]], request["variant"])
-        return {"seconds": visit(self._variants[request["variant"]].call, request["budget"])}
+        return {"seconds": self.visit(request["variant"], request["budget"])}
 
     def prepare(self, workload: Workload) -> dict[str, Any]:
         """Make the variants and call each once; per name, its error against float64."""
         self._variants = {}
+        self._inner = {}
         gc.collect()
         inputs = load_inputs(self._folder, workload)
         try:
@@ -72,6 +75,13 @@ class Worker:
         except KinaError as problem:
             return {"reason": problem.diagnostics[0].message}
         return {"errors": {name: self._error(workload, inputs, name) for name in self._variants}}
+
+    def visit(self, variant: str, budget: float) -> list[float]:
+        """Samples of one variant; how many calls make one is decided at its first visit."""
+        call = self._variants[variant].call
+        if variant not in self._inner:
+            self._inner[variant] = calls_per_sample(call)
+        return visit(call, self._inner[variant], budget)
 
     def memory(self, workload: Workload, variant: str) -> dict[str, Any]:
         """By how many bytes memory rises over the inputs while the variant is called."""
