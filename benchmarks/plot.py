@@ -29,7 +29,6 @@ _LABELS = {
     "jax": "JAX",
     "onnxruntime": "ONNX Runtime",
 }
-_TINY = "µs per call"
 
 
 def available() -> bool:
@@ -51,6 +50,7 @@ def draw(results: Results, path: Path) -> None:
         len(results.threads),
         figsize=(5.6 * len(results.threads) + 2.4, 0.52 * len(names) + 2.2),
         gridspec_kw={"height_ratios": [len(group) + 0.6 for group in groups]},
+        sharex="row",
         sharey="row",
         squeeze=False,
         layout="constrained",
@@ -69,6 +69,7 @@ def _panel(
     axis: Any, results: Results, names: Sequence[str], threads: int, *, in_limits: bool
 ) -> None:
     positions = range(len(names))
+    ticker: Any = import_module("matplotlib.ticker")
     for y, name in zip(positions, names, strict=True):
         for peer, timing in _best_per_peer(results, name, threads).items():
             value = results.ratio(timing) if in_limits else timing.median * 1e6
@@ -80,12 +81,13 @@ def _panel(
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.grid(axis="x", which="both", color="#dddddd", linewidth=0.6)
     axis.grid(axis="y", color="#eeeeee")
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     if in_limits:
         axis.axvline(1, color="black", linewidth=1.2)
         axis.set_xlabel("times the memory limit (1 = just moving the data)")
     else:
-        axis.set_xlabel(_TINY)
+        axis.set_xlabel("µs per call")
 
 
 def _best_per_peer(results: Results, name: str, threads: int) -> dict[str, Timing]:
