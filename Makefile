@@ -1,4 +1,4 @@
-# make demo | test | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+# make demo | train | test | lint | sweep | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -6,14 +6,18 @@ PYTEST := $(BIN)/python -m pytest
 # Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
+TRAIN := $(VENV)/.installed-train
 BENCH := $(VENV)/.installed-bench
 # PyPI's PyTorch for Linux brings gigabytes of CUDA along; this index has the one for CPUs.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test lint sweep bench clean
+.PHONY: demo train test lint sweep bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
+
+train: $(TRAIN)
+	$(BIN)/python examples/train/train.py
 
 test: $(TEST)
 	$(BIN)/kina doctor
@@ -45,6 +49,10 @@ bench: $(BENCH)
 $(BENCH): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--extra-index-url $(TORCH_INDEX) -e ".[bench]"
+	touch $@ $(RUN)
+
+$(TRAIN): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[examples]"
 	touch $@ $(RUN)
 
 clean:
