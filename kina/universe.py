@@ -38,6 +38,7 @@ _PASSES: dict[str, str] = {
     "assert-to-status": "AssertToStatus",
     "expand-math": "ExpandMath",
     "expand-small-floats": "ExpandSmallFloats",
+    "schedule-cpu": "ScheduleCpu",
 }
 """Pass name to class name; the module is the pass name in snake case."""
 

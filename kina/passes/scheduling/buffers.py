@@ -1,0 +1,147 @@
+"""Which memory holds each tensor of a function, as a bare pointer (`memref<T>`)."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, bufferization, memref, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from kina.passes.scheduling.graph import element_of, owner, shape_of, static_shape
+from kina.passes.scheduling.space import Size
+
+INDEX = IndexType()
+SMALL = 256
+"""Up to so many elements a temporary lives on the stack."""
+
+
+def insert(op: Operation, before: Operation) -> SSAValue:
+    """Puts `op` before another and returns its first result."""
+    block = before.parent_block()
+    assert block is not None
+    block.insert_op_before(op, before)
+    return op.results[0]
+
+
+def index_of(size: Size, before: Operation) -> SSAValue:
+    """`size` as an index value, computed before `before`."""
+    value: SSAValue | None = None
+    if size.known != 1 or not size.factors:
+        value = insert(arith.ConstantOp.from_int_and_width(size.known, INDEX), before)
+    for factor in size.factors:
+        if not isinstance(factor.type, IndexType):
+            factor = insert(arith.IndexCastOp(factor, INDEX), before)
+        value = factor if value is None else insert(arith.MuliOp(value, factor), before)
+    assert value is not None
+    return value
+
+
+def base_of(value: SSAValue) -> SSAValue:
+    """The tensor that a chain of reshapes starts from: all of them share its memory."""
+    op = owner(value)
+    if isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
+        return base_of(op.src)
+    return value
+
+
+def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
+    """The op that forgets the shape of a memref."""
+    kind = MemRefType(element_of(buffer), [])
+    return memref.ReinterpretCastOp(buffer, [], [], [], [0], [], [], kind)
+
+
+class Buffers:
+    """Pointers of the tensors of one function; temporaries are allocated on its entry."""
+
+    def __init__(self, entry: Block) -> None:
+        self._entry = entry
+        self._pointers: dict[SSAValue, SSAValue] = {}
+        self.computed: set[SSAValue] = set()
+        """The tensors that kernels store."""
+        self._heap: list[SSAValue] = []
+
+    def __contains__(self, value: SSAValue) -> bool:
+        return base_of(value) in self._pointers
+
+    def store_in(self, value: SSAValue, destination: SSAValue) -> None:
+        """Says that `value` is computed straight into the memref `destination`."""
+        self._pointers[base_of(value)] = self._pointer(destination)
+
+    def pointer(self, value: SSAValue) -> SSAValue:
+        """The pointer to the memory of `value`, allocated if there is none yet."""
+        base = base_of(value)
+        if base not in self._pointers:
+            self._pointers[base] = self._find(base)
+        return self._pointers[base]
+
+    def _find(self, base: SSAValue) -> SSAValue:
+        op = owner(base)
+        if isinstance(op, bufferization.ToTensorOp):
+            return self._pointer(op.memref)
+        if base in self.computed:
+            return self._allocate(base)
+        # A literal, or what an op outside of the kernels made.
+        assert op is not None
+        assert op.next_op is not None
+        kind = MemRefType(element_of(base), static_shape(base))
+        view = bufferization.ToBufferOp.create(
+            operands=[base], result_types=[kind], properties={"read_only": UnitAttr()}
+        )
+        return self._pointer(insert(view, op.next_op))
+
+    def tensor(self, value: SSAValue, before: Operation) -> SSAValue:
+        """`value` read back from its memory."""
+        view = self._shaped(self.pointer(value), value, before)
+        return insert(bufferization.ToTensorOp(view, True), before)
+
+    def _shaped(self, pointer: SSAValue, value: SSAValue, before: Operation) -> SSAValue:
+        shape = shape_of(value)
+        strides = [Size.product(shape[i + 1 :]) for i in range(len(shape))]
+        static = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
+        sizes = [index_of(Size.product([d]), before) for d in shape if not isinstance(d, int)]
+        steps = [index_of(stride, before) for stride in strides if stride.factors]
+        kind = MemRefType(element_of(value), static)
+        known = [stride.static for stride in strides]
+        cast = memref.ReinterpretCastOp(pointer, [], sizes, steps, [0], static, known, kind)
+        return insert(cast, before)
+
+    def own(self, empty: tensor.EmptyOp) -> None:
+        """Gives memory to each use of an op that stays outside of the kernels."""
+        for use in list(empty.tensor.uses):
+            pointer = self._allocate(empty.tensor)
+            view = self._shaped(pointer, empty.tensor, empty)
+            writable = bufferization.ToTensorOp(view, True, True)
+            use.operation.operands[use.index] = insert(writable, empty)
+
+    def release(self) -> None:
+        """Frees the temporaries where the function ends."""
+        last = self._entry.last_op
+        assert last is not None
+        for buffer in self._heap:
+            self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
+
+    def _first(self) -> Operation:
+        first = self._entry.first_op
+        assert first is not None
+        return first
+
+    def _pointer(self, buffer: SSAValue) -> SSAValue:
+        """`buffer` without its shape, right after it (or after what it was cast from)."""
+        while isinstance(op := owner(buffer), memref.ReinterpretCastOp | memref.CastOp):
+            buffer = op.source
+        if not static_shape(buffer):
+            return buffer
+        after = op.next_op if op is not None else self._first()
+        assert after is not None
+        return insert(to_pointer(buffer), after)
+
+    def _allocate(self, value: SSAValue) -> SSAValue:
+        """Memory for a temporary; the caller's frame is checked for failed allocations later."""
+        element, size = element_of(value), Size.product(shape_of(value))
+        first = self._first()
+        if not size.factors and size.known <= SMALL:
+            buffer = insert(memref.AllocaOp.get(element, 64, [size.known]), first)
+        else:
+            count = [index_of(size, first)] if size.factors else []
+            buffer = insert(memref.AllocOp.get(element, 64, [size.static], count), first)
+            self._heap.append(buffer)
+        return insert(to_pointer(buffer), first)

@@ -1,0 +1,193 @@
+"""Inlines elementwise producers into the bodies of the ops that read them.
+
+What stays are *stages*: reductions, stored results, and values of a row that every element of
+the row reads. A cheap value is recomputed rather than kept: memory is what is scarce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from kina.passes.scheduling.graph import UNIT, Access, Node, Shape, element_of, owner, through_view
+
+
+@dataclass(eq=False)
+class Stage:
+    """One fused `linalg.generic` in the making.
+
+    `leaves` are the tensors it reads with their accesses, one block argument each; the last
+    argument of `block` is the accumulator or the unused output. `captured` are tensors that the
+    body reads at computed places, `scalars` other values from outside. `position` is the argument
+    that counts along the reduced axis, if the body asks for it: as an input tensor, because
+    upstream's reduction tiling does not shift `linalg.index`.
+    """
+
+    node: Node
+    leaves: dict[tuple[SSAValue, Access], SSAValue] = field(default_factory=dict)
+    captured: list[SSAValue] = field(default_factory=list)
+    scalars: list[SSAValue] = field(default_factory=list)
+    indexed: bool = False
+    position: BlockArgument | None = None
+    block: Block = field(default_factory=Block)
+
+    @property
+    def dims(self) -> Shape:
+        """The iteration sizes."""
+        return self.node.dims
+
+    @property
+    def value(self) -> SSAValue:
+        """The tensor that the stage computes, as the payload names it."""
+        return self.node.value
+
+    @property
+    def element(self) -> Attribute:
+        """The element type of `value`."""
+        return element_of(self.value)
+
+    @property
+    def cost(self) -> int:
+        """Scalar ops per element."""
+        return len(self.block.ops)
+
+
+Stays: TypeAlias = Callable[[Node, Node, Access], bool]
+
+
+class Fuser:
+    """Builds the body of one stage by walking producers; each is inlined once."""
+
+    def __init__(
+        self, node: Node, nodes: dict[SSAValue, Node], stays: Callable[[Node, Node, Access], bool]
+    ) -> None:
+        self.stage = Stage(node)
+        self._nodes, self._stays = nodes, stays
+        self._scalars: dict[tuple[SSAValue, Access], SSAValue] = {}
+        self._constants: dict[Operation, SSAValue] = {}
+
+    def build(self) -> Stage:
+        """The finished stage."""
+        node = self.stage.node
+        identity = tuple(range(len(node.dims)))
+        accumulator = node.op.body.block.args[-1]
+        slot = Block(arg_types=[accumulator.type]).args[0]
+        result = self._inline(node, identity, {accumulator: slot})
+        self.stage.block.add_op(linalg.ops.YieldOp(result))
+        stage = self.stage
+        if stage.position is not None:  # it goes last of the inputs
+            old = stage.position
+            stage.position = stage.block.insert_arg(old.type, len(stage.block.args))
+            old.replace_all_uses_with(stage.position)
+            stage.block.erase_arg(old)
+        new = stage.block.insert_arg(accumulator.type, len(stage.block.args))
+        slot.replace_all_uses_with(new)
+        return self.stage
+
+    def _read(self, value: SSAValue, access: Access) -> SSAValue:
+        value, access = through_view(value, access)
+        if (value, access) not in self._scalars:
+            producer = self._nodes.get(value)
+            if (splat := splat_of(value)) is not None:
+                self._scalars[value, access] = self._add(arith.ConstantOp(splat))
+            elif producer is None or self._stays(self.stage.node, producer, access):
+                self._scalars[value, access] = self._leaf(value, access)
+            else:
+                self._scalars[value, access] = self._inline(producer, access, {})
+        return self._scalars[value, access]
+
+    def _leaf(self, value: SSAValue, access: Access) -> SSAValue:
+        block = self.stage.block
+        argument = block.insert_arg(element_of(value), len(block.args))
+        self.stage.leaves[value, access] = argument
+        return argument
+
+    def _inline(self, node: Node, access: Access, known: dict[SSAValue, SSAValue]) -> SSAValue:
+        body = node.op.body.block
+        for argument, operand, inner in zip(
+            body.args[:-1], node.op.inputs, node.accesses[:-1], strict=True
+        ):
+            composed = tuple(UNIT if d == UNIT else access[d] for d in inner)
+            if argument.uses:
+                known[argument] = self._read(operand, composed)
+        for op in body.ops:
+            if isinstance(op, linalg.ops.YieldOp):
+                return self._outside(op.operands[0], known)
+            self._clone(op, access, known)
+        raise AssertionError("a body ends in linalg.yield")
+
+    def _clone(self, op: Operation, access: Access, known: dict[SSAValue, SSAValue]) -> None:
+        if isinstance(op, linalg.ops.IndexOp):
+            self._index(op, access[op.dim.value.data], known)
+            return
+        if op.results and op.results[0] in known:
+            return
+        else:
+            operands = {v: self._outside(v, known) for v in op.operands}
+            new = op.clone(value_mapper={**known, **operands})
+        new.location = op.location
+        self.stage.block.add_op(new)
+        known.update(zip(op.results, new.results, strict=True))
+
+    def _index(self, op: linalg.ops.IndexOp, dim: int, known: dict[SSAValue, SSAValue]) -> None:
+        """The index along `dim`. That of a reduced axis comes in as a tensor (see `Stage`)."""
+        stage = self.stage
+        if dim == stage.node.axis:
+            casts = [use.operation for use in op.result.uses]
+            widths = {cast.results[0].type for cast in casts if isinstance(cast, arith.IndexCastOp)}
+            width = widths.pop() if len(widths) == 1 else i64
+            if stage.position is None:
+                stage.position = stage.block.insert_arg(width, len(stage.block.args))
+            for cast in casts:
+                if isinstance(cast, arith.IndexCastOp) and cast.result.type == stage.position.type:
+                    known[cast.result] = stage.position
+            if any(cast.results[:1] and cast.results[0] not in known for cast in casts):
+                known[op.result] = self._add(arith.IndexCastOp(stage.position, IndexType()))
+        elif dim == UNIT:
+            known[op.result] = self._add(arith.ConstantOp.from_int_and_width(0, IndexType()))
+        else:
+            stage.indexed = True
+            index = {"dim": IntegerAttr(dim, i64)}
+            known[op.result] = self._add(
+                linalg.ops.IndexOp.create(properties=index, result_types=[IndexType()])
+            )
+
+    def _add(self, op: Operation) -> SSAValue:
+        op.location = self.stage.node.op.location
+        self.stage.block.add_op(op)
+        return op.results[0]
+
+    def _outside(self, value: SSAValue, known: dict[SSAValue, SSAValue]) -> SSAValue:
+        """`value` inside the new body; constants from outside are repeated in it."""
+        if value in known:
+            return known[value]
+        if isinstance(value.owner, arith.ConstantOp):
+            if value.owner not in self._constants:
+                new = value.owner.clone()
+                self.stage.block.add_op(new)
+                self._constants[value.owner] = new.result
+            return self._constants[value.owner]
+        found = self.stage.captured if isinstance(value.type, TensorType) else self.stage.scalars
+        if value not in found:
+            found.append(value)
+        return value
+
+
+def splat_of(value: SSAValue) -> IntegerAttr | FloatAttr | None:
+    """The one element of a constant tensor whose elements are all alike."""
+    op = owner(value)
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, DenseIntOrFPElementsAttr):
+        return None
+    return op.value.get_attrs()[0] if op.value.is_splat() else None

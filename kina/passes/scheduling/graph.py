@@ -1,0 +1,209 @@
+"""Reads linalg on tensors: sizes of values, access maps, and what kind of work each op is.
+
+An access map is a tuple with one entry per dimension of the accessed tensor: the iteration
+dimension that walks it, or `UNIT` where the tensor has size 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, cast
+
+from xdsl.dialects import arith, bufferization, linalg, memref, tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+)
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+
+UNIT = -1
+Dim: TypeAlias = int | SSAValue
+Shape: TypeAlias = tuple[Dim, ...]
+Access: TypeAlias = tuple[int, ...]
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor or memref value."""
+    assert isinstance(value.type, TensorType | MemRefType)
+    return cast(TensorType[Attribute] | MemRefType[Attribute], value.type).element_type
+
+
+def static_shape(value: SSAValue) -> tuple[int, ...]:
+    """The sizes in the type of a tensor or memref value."""
+    assert isinstance(value.type, TensorType | MemRefType)
+    return cast(TensorType[Attribute] | MemRefType[Attribute], value.type).get_shape()
+
+
+def owner(value: SSAValue) -> Operation | None:
+    """The op that computes `value`, None for a block argument."""
+    return value.op if isinstance(value, OpResult) else None
+
+
+def canonical_dim(value: SSAValue) -> Dim:
+    """One name per size: looks through index casts, constants and `tensor.dim`."""
+    match owner(value):
+        case arith.IndexCastOp(input=source):
+            return canonical_dim(source)
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return number.value.data
+        case tensor.DimOp(source=source, index=index):
+            position = canonical_dim(index)
+            assert isinstance(position, int), "tensor.dim needs a constant index"
+            return shape_of(source)[position]
+        case _:
+            return value
+
+
+def mixed(static: Sequence[int], dynamic: Sequence[SSAValue]) -> Shape:
+    """Static sizes, with the dynamic ones filled in."""
+    rest = iter(dynamic)
+    return tuple(canonical_dim(next(rest)) if s == DYNAMIC_INDEX else s for s in static)
+
+
+def shape_of(value: SSAValue) -> Shape:
+    """The sizes of a tensor or memref value."""
+    static = static_shape(value)
+    if DYNAMIC_INDEX not in static:
+        return tuple(static)
+    match owner(value):
+        case bufferization.ToTensorOp(memref=source):
+            return shape_of(source)
+        case memref.ReinterpretCastOp(sizes=sizes) | tensor.EmptyOp(dynamic_sizes=sizes):
+            return mixed(static, sizes)
+        case tensor.ExpandShapeOp(dynamic_output_shape=sizes):
+            return mixed(static, sizes)
+        case tensor.CollapseShapeOp() as op:
+            return collapsed_shape(op)
+        case linalg.ops.GenericOp(outputs=outputs) | linalg.ops.FillOp(outputs=outputs):
+            assert isinstance(value, OpResult)
+            return shape_of(outputs[value.index])
+        case _:
+            raise ValueError(f"the sizes of {value} are not known")
+
+
+def groups_of(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> list[list[int]]:
+    """The reassociation of a reshape as plain lists."""
+    return [[i.value.data for i in group] for group in op.reassociation]
+
+
+def collapsed_shape(op: tensor.CollapseShapeOp) -> Shape:
+    """The result sizes of a collapse of at most one dynamic dimension per group."""
+    source = shape_of(op.src)
+    result: list[Dim] = []
+    for group in groups_of(op):
+        dynamic = [source[i] for i in group if source[i] != 1]
+        assert len(dynamic) <= 1 or all(isinstance(d, int) for d in dynamic)
+        size: Dim = 1
+        for dim in dynamic:
+            size = size * dim if isinstance(dim, int) and isinstance(size, int) else dim
+        result.append(size)
+    return tuple(result)
+
+
+def access_of(affine: AffineMap) -> Access | None:
+    """`affine` as an access map, None if it is more than a choice of dimensions."""
+    result: list[int] = []
+    for expr in affine.results:
+        match expr:
+            case AffineDimExpr():
+                result.append(expr.position)
+            case AffineConstantExpr(value=0):
+                result.append(UNIT)
+            case _:
+                return None
+    return tuple(result)
+
+
+def through_view(value: SSAValue, access: Access) -> tuple[SSAValue, Access]:
+    """Follows reshapes that only add or drop dimensions of size 1, down to what they view."""
+    op = owner(value)
+    if not isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp) or not is_unit_view(op):
+        return value, access
+    source, result = shape_of(op.src), shape_of(op.result)
+    through: list[int] = [UNIT] * len(source)
+    for outer, group in enumerate(groups_of(op)):
+        if isinstance(op, tensor.ExpandShapeOp):
+            wide = [i for i in group if result[i] != 1]
+            through[outer] = access[wide[0]] if wide else UNIT
+        else:
+            for i in group:
+                through[i] = access[outer] if source[i] != 1 else UNIT
+    return through_view(op.src, tuple(through))
+
+
+def is_unit_view(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> bool:
+    """Whether a reshape only adds or drops dimensions of size 1."""
+    wide = shape_of(op.src if isinstance(op, tensor.CollapseShapeOp) else op.result)
+    return all(sum(wide[i] != 1 for i in group) <= 1 for group in groups_of(op))
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A one-result `linalg.generic` that can be scheduled: elementwise, or one reduced axis."""
+
+    op: linalg.ops.GenericOp
+    accesses: tuple[Access, ...]
+    dims: Shape
+    axis: int | None
+
+    @property
+    def value(self) -> SSAValue:
+        """The computed tensor."""
+        return self.op.results[0]
+
+    @cached_property
+    def extracts(self) -> bool:
+        """Whether the body reads tensors at computed places."""
+        return any(isinstance(op, tensor.ExtractOp) for op in self.op.body.block.ops)
+
+
+def node_of(op: Operation) -> Node | None:
+    """`op` as a node, None if it is not of a form that the scheduler knows."""
+    if not isinstance(op, linalg.ops.GenericOp) or len(op.outputs) != 1 or not op.results:
+        return None
+    accesses = [access_of(m.data) for m in op.indexing_maps]
+    kinds = [kind.data for kind in op.iterator_types]
+    reduced = [i for i, kind in enumerate(kinds) if kind is IteratorType.REDUCTION]
+    if any(a is None for a in accesses) or len(reduced) > 1:
+        return None
+    known = tuple(a for a in accesses if a is not None)
+    rows = [i for i in range(len(kinds)) if i not in reduced]
+    if [d for d in known[-1] if d != UNIT] != rows or uses_output(op) != bool(reduced):
+        return None
+    if reduced and not combines_plainly(op):
+        return None
+    return Node(op, known, iteration_dims(op, known), reduced[0] if reduced else None)
+
+
+def combines_plainly(op: linalg.ops.GenericOp) -> bool:
+    """Whether one op joins the accumulator with an element: what upstream can tile."""
+    block = op.body.block
+    last = block.last_op
+    assert last is not None
+    accumulator, combined = block.args[-1], owner(last.operands[0])
+    return (
+        combined is not None
+        and [use.operation for use in accumulator.uses] == [combined]
+        and len(combined.operands) == 2
+    )
+
+
+def uses_output(op: linalg.ops.GenericOp) -> bool:
+    """Whether the body reads its output argument."""
+    return bool(op.body.block.args[-1].uses)
+
+
+def iteration_dims(op: linalg.ops.GenericOp, accesses: Sequence[Access]) -> Shape:
+    """The size of each iteration dimension, static if any operand has it static."""
+    dims: dict[int, Dim] = {}
+    for value, access in zip(op.operands, accesses, strict=True):
+        for size, dim in zip(shape_of(value), access, strict=True):
+            if dim != UNIT and not isinstance(dims.get(dim), int):
+                dims[dim] = size
+    return tuple(dims[i] for i in range(len(dims)))

@@ -1,0 +1,278 @@
+"""Groups stages into kernels: stages of one kernel run in the same loop over rows.
+
+A kernel has `dims`, at most one of them the reduced `axis`; the others are its rows. A stage
+runs over all of `dims`, or over the rows alone. Kernels and the ops that stay outside form one
+sequence: a stage may join a kernel only if all that it needs comes from it or from before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, bufferization, linalg, memref, tensor
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from kina.passes.scheduling.fusion import Fuser, Stage
+from kina.passes.scheduling.graph import UNIT, Access, Node, Shape, is_unit_view, node_of, owner
+
+# Ops that only name sizes, constants and tensors: they never order anything.
+NAMES = (
+    arith.ConstantOp, arith.IndexCastOp, bufferization.ToTensorOp, memref.ReinterpretCastOp,
+    tensor.EmptyOp, tensor.DimOp, tensor.ExpandShapeOp, tensor.CollapseShapeOp, linalg.ops.FillOp,
+)  # fmt: skip
+
+
+DEEP = 1024
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The iteration space of a kernel: `dims`, of which `axis` is reduced."""
+
+    dims: Shape
+    axis: int | None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The parallel dimensions."""
+        return tuple(i for i in range(len(self.dims)) if i != self.axis)
+
+    @property
+    def row_sizes(self) -> Shape:
+        """The sizes of the parallel dimensions."""
+        return tuple(self.dims[i] for i in self.rows)
+
+    def is_full(self, stage: Stage) -> bool:
+        """Whether a stage runs over all of `dims`, not over the rows alone."""
+        return squeezed(stage.dims) == squeezed(self.dims)
+
+    def dim_map(self, stage: Stage) -> tuple[int, ...]:
+        """The frame's dimension for each iteration dimension of `stage`, UNIT for size 1."""
+        within = range(len(self.dims)) if self.is_full(stage) else self.rows
+        rest = iter(i for i in within if self.dims[i] != 1)
+        return tuple(UNIT if size == 1 else next(rest) for size in stage.dims)
+
+    def place(self, stage: Stage, access: Access) -> tuple[int, ...]:
+        """The frame's dimensions that `access` walks, in order, leaving out those of size 1."""
+        mine = self.dim_map(stage)
+        return tuple(mine[d] for d in access if d != UNIT and mine[d] != UNIT)
+
+    def with_stage(self, stage: Stage) -> Frame | None:
+        """The frame when `stage` joins, None if the sizes do not fit."""
+        axis = stage.node.axis
+        if axis is None:
+            if self.is_full(stage):
+                return None if self.is_deep else self
+            is_row = self.axis is not None and squeezed(stage.dims) == squeezed(self.row_sizes)
+            return self if is_row else None
+        new = Frame(stage.dims, axis)
+        same_rows = squeezed(self.dims) in (squeezed(new.dims), squeezed(new.row_sizes))
+        return new if new == self or (self.axis is None and same_rows) else None
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether a band of fibers along an interior axis is too long to stay in a core's cache.
+
+        What is written per element then does better in a loop of its own, in memory order.
+        """
+        if self.axis is None or self.axis == len(self.dims) - 1:
+            return False
+        size = self.dims[self.axis]
+        return not isinstance(size, int) or size > DEEP
+
+    def aligned(self, stage: Stage, producer: Stage, access: Access) -> bool:
+        """Whether `stage` reads of `producer` only what the same row computed."""
+        made = self.place(producer, producer.node.accesses[-1])
+        return self.place(stage, access) == made and self.axis not in made
+
+
+@dataclass(eq=False)
+class Kernel:
+    """Stages that share one loop over rows; `outputs` are the values stored in memory."""
+
+    frame: Frame
+    stages: list[Stage] = field(default_factory=list)
+    outputs: list[SSAValue] = field(default_factory=list)
+
+
+Step = Kernel | Operation
+
+
+class Plan:
+    """The sequence of kernels and outside ops of one block."""
+
+    def __init__(self, block: Block) -> None:
+        self.steps: list[Step] = []
+        self.nodes: dict[SSAValue, Node] = {}
+        self._block = block
+        self._position: dict[SSAValue, int] = {}
+        self._stage: dict[SSAValue, Stage] = {}
+        self._wanted: set[SSAValue] = set()
+        self._collect()
+
+    def _collect(self) -> None:
+        for op in self._block.ops:
+            if (node := node_of(op)) is not None:
+                self.nodes[node.value] = node
+        self._want_outside_uses()
+        stages = self._fuse()
+        for op in self._block.ops:
+            if op.results and op.results[0] in stages:
+                self._place(stages[op.results[0]])
+            elif not isinstance(op, NAMES) and not (op.results and op.results[0] in self.nodes):
+                self._keep(op)
+        self._choose_outputs()
+
+    def _want_outside_uses(self) -> None:
+        for value in self.nodes:
+            if self._read_outside(value):
+                self._wanted.add(value)
+
+    def _read_outside(self, value: SSAValue) -> bool:
+        return any(self._is_outside(use.operation) for use in value.uses)
+
+    def _is_outside(self, user: Operation) -> bool:
+        if user.parent_block() is not self._block:
+            return not self._captures(user)
+        if isinstance(user, tensor.ExpandShapeOp | tensor.CollapseShapeOp) and is_unit_view(user):
+            return self._read_outside(user.result)
+        return not isinstance(user, tensor.DimOp) and not (
+            user.results and user.results[0] in self.nodes
+        )
+
+    def _captures(self, user: Operation) -> bool:
+        """Whether `user` stands in the body of a node of this block: the node then decides."""
+        parent = user.parent_op()
+        return parent is not None and bool(parent.results) and parent.results[0] in self.nodes
+
+    def _fuse(self) -> dict[SSAValue, Stage]:
+        stages: dict[SSAValue, Stage] = {}
+        pending = [self.nodes[v] for v in self._wanted]
+        while pending:
+            node = pending.pop()
+            if node.value in stages:
+                continue
+            stage = stages[node.value] = Fuser(node, self.nodes, stays).build()
+            read = [value for value, _ in stage.leaves]
+            pending += [self.nodes[v] for v in (*read, *stage.captured) if v in self.nodes]
+            self._wanted.update(v for v in stage.captured if v in self.nodes)
+        return stages
+
+    def _keep(self, op: Operation) -> None:
+        self._position.update((value, len(self.steps)) for value in op.results)
+        self.steps.append(op)
+
+    def _place(self, stage: Stage) -> None:
+        self._stage[stage.value] = stage
+        leaves = [(v, a, self._position[v]) for v, a in stage.leaves if v in self._position]
+        captured = [
+            self._position[v] for v in (*stage.captured, *stage.scalars) if v in self._position
+        ]
+        earliest = max([0, *(p for _, _, p in leaves), *(p + 1 for p in captured)])
+        for position in reversed(range(earliest, len(self.steps))):
+            kernel = self.steps[position]
+            if isinstance(kernel, Kernel) and related(kernel, stage):
+                frame = kernel.frame.with_stage(stage)
+                inner = [(self._stage[v], a) for v, a, p in leaves if p == position]
+                if frame and all(frame.aligned(stage, made, a) for made, a in inner):
+                    kernel.frame = frame
+                    break
+        else:
+            position, kernel = len(self.steps), Kernel(Frame(stage.dims, stage.node.axis))
+            self.steps.append(kernel)
+        kernel.stages.append(stage)
+        self._position[stage.value] = position
+
+    def _choose_outputs(self) -> None:
+        """Values are stored that are read outside of the kernel that makes them."""
+        wanted = set(self._wanted)
+        for position, kernel in self.kernels():
+            for stage in kernel.stages:
+                wanted.update(v for v, _ in stage.leaves if self._position.get(v) != position)
+        for _, kernel in self.kernels():
+            kernel.outputs = [s.value for s in kernel.stages if s.value in wanted]
+
+    def drop(self, op: Operation) -> None:
+        """Erases an op that stayed outside of the kernels."""
+        self.steps.remove(op)
+        self._block.erase_op(op)
+
+    def kernels(self) -> Iterator[tuple[int, Kernel]]:
+        """The kernels with their place in the sequence."""
+        for position, step in enumerate(self.steps):
+            if isinstance(step, Kernel):
+                yield position, step
+
+
+def squeezed(dims: Shape) -> Shape:
+    """The sizes that are not 1."""
+    return tuple(dim for dim in dims if dim != 1)
+
+
+def related(kernel: Kernel, stage: Stage) -> bool:
+    """Whether the stage reads something that the kernel reads or makes."""
+    made = {s.value for s in kernel.stages} | {v for s in kernel.stages for v, _ in s.leaves}
+    return any(value in made for value, _ in stage.leaves) or any(v in made for v in stage.captured)
+
+
+def stays(reader: Node, producer: Node, access: Access) -> bool:
+    """Whether `producer` is a stage of its own rather than inlined where `reader` reads it.
+
+    Reductions are. So is what fewer iterations compute than read, if it rests on a reduction or
+    is costly; and so are computed reads that a reduction would repeat.
+    """
+    if producer.axis is not None:
+        return True
+    if producer.extracts and reader.axis is not None:
+        return True
+    if costly(producer) and is_row_value(producer) and shared(producer):
+        return True
+    walked = {d for d in access if d != UNIT}
+    repeated = any(size != 1 for d, size in enumerate(reader.dims) if d not in walked)
+    return repeated and (costly(producer) or rests_on_reduction(producer))
+
+
+CHEAP = 4
+
+
+def shared(node: Node) -> bool:
+    """Whether more than one op reads a value."""
+    return len({use.operation for use in node.value.uses}) > 1
+
+
+def is_row_value(node: Node) -> bool:
+    """Whether a value is computed once per row from a reduction of the row."""
+    for value, access in zip(node.op.inputs, node.accesses, strict=False):
+        op = owner(value)
+        if not isinstance(op, linalg.ops.GenericOp) or len(set(access) - {UNIT}) < len(node.dims):
+            continue
+        producer = node_of(op)
+        if producer is not None and (producer.axis is not None or is_row_value(producer)):
+            return True
+    return False
+
+
+def costly(node: Node) -> bool:
+    """Whether a value takes more than a few scalar ops."""
+    return len(node.op.body.block.ops) > CHEAP + 1
+
+
+def rests_on_reduction(node: Node) -> bool:
+    """Whether a reduction stands anywhere behind a value."""
+    seen: set[SSAValue] = set()
+    pending: list[SSAValue] = list(node.op.inputs)
+    while pending:
+        value = pending.pop()
+        op = owner(value)
+        if value in seen or op is None:
+            continue
+        seen.add(value)
+        if isinstance(op, linalg.ops.GenericOp):
+            if any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types):
+                return True
+            pending += op.inputs
+        elif isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
+            pending.append(op.src)
+    return False

@@ -1,0 +1,392 @@
+"""Turns a kernel into a function of its own: pointers, sizes and the range of rows to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from xdsl.dialects import arith, func, linalg, memref, tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    DenseArrayBase,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    UnregisteredOp,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from kina.passes.scheduling.fusion import Stage
+from kina.passes.scheduling.graph import UNIT, Access, element_of, owner, shape_of, static_shape
+from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.space import Size, Space
+
+INDEX = IndexType()
+# xDSL's own definitions of these two refuse a memref with a layout.
+TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
+KnownSize: TypeAlias = tuple[int, SSAValue | None]
+"""A static size, or MLIR's mark for a dynamic one with its value."""
+MATERIALIZE = UnregisteredOp.with_name("bufferization.materialize_in_destination")
+
+
+@dataclass
+class KernelBuilder:
+    """Builds the function of one kernel.
+
+    Arguments: run-time sizes, then first row and number of rows of each ranged loop, then one
+    `memref<T>` per tensor (a bare pointer in C), then other scalars. `sizes`, `pointers` and
+    `scalars` record what the caller must pass.
+    """
+
+    kernel: Kernel
+    space: Space
+    name: str
+    sizes: dict[Size, SSAValue] = field(default_factory=dict)
+    pointers: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    scalars: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    ranges: dict[int, tuple[SSAValue, SSAValue]] = field(default_factory=dict)
+    block: Block = field(default_factory=Block)
+    roots: list[Access] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._counted = 0
+        self._buffers: dict[SSAValue, SSAValue] = {}
+        self.first: SSAValue | None = None
+        self._made: dict[SSAValue, SSAValue] = {}
+        self._wholes: dict[SSAValue, SSAValue] = {}
+        self._views: dict[tuple[SSAValue, Access], SSAValue] = {}
+        self._indices: dict[int, SSAValue] = {}
+
+    def build(self) -> func.FuncOp:
+        """The private function."""
+        space = self.space
+        for loop in space.ranged:
+            self.ranges[loop] = self._argument(INDEX), self._argument(INDEX)
+        if space.block is not None:
+            self.first = self._argument(INDEX)
+        for stage in self.kernel.stages:
+            self._made[stage.value] = self._stage(stage)
+        copied = [v for v in self.kernel.outputs if self._used_inside(v)]
+        direct = [v for v in self.kernel.outputs if not self._used_inside(v)]
+        # Roots in the order of their ops, all stores after the last: then their loops can merge.
+        self.block.add_ops([self._store(value) for value in [*direct, *copied]])
+        self.block.add_op(func.ReturnOp())
+        types = [argument.type for argument in self.block.args]
+        region = Region(self.block)
+        return func.FuncOp(
+            self.name, FunctionType.from_lists(types, []), region, StringAttr("private")
+        )
+
+    # What comes from the caller.
+
+    def _argument(self, kind: Attribute) -> SSAValue:
+        return self.block.insert_arg(kind, len(self.block.args))
+
+    def _add(self, op: Operation) -> SSAValue:
+        self.block.add_op(op)
+        return op.results[0]
+
+    def _index(self, value: int) -> SSAValue:
+        if value not in self._indices:
+            self._indices[value] = self._add(arith.ConstantOp.from_int_and_width(value, INDEX))
+        return self._indices[value]
+
+    def _size(self, size: Size) -> SSAValue:
+        if not size.factors:
+            return self._index(size.known)
+        if size not in self.sizes:
+            self.sizes[size] = self._argument(INDEX)
+        return self.sizes[size]
+
+    def _pointer(self, value: SSAValue) -> SSAValue:
+        if value not in self.pointers:
+            self.pointers[value] = self._argument(MemRefType(element_of(value), []))
+        return self.pointers[value]
+
+    # Tensors.
+
+    def _loop_size(self, loop: int) -> KnownSize:
+        """The static size of a loop, or the value of its run-time size."""
+        if loop in self.ranges:
+            return DYNAMIC_INDEX, self.ranges[loop][1]
+        return self._known_or_argument(self.space.size(loop))
+
+    def _cast(
+        self,
+        value: SSAValue,
+        sizes: Sequence[KnownSize],
+        strides: list[Size],
+        offset: SSAValue | None,
+    ) -> SSAValue:
+        """A buffer of `value` seen with these sizes and strides."""
+        static_strides = [s.static for s in strides]
+        layout = (
+            NoneAttr()
+            if offset is None
+            else StridedLayoutAttr(
+                [NoneAttr() if s == DYNAMIC_INDEX else IntAttr(s) for s in static_strides],
+                NoneAttr(),
+            )
+        )
+        static_sizes = [s for s, _ in sizes]
+        kind = MemRefType(element_of(value), static_sizes, layout)
+        return self._add(
+            memref.ReinterpretCastOp(
+                self._pointer(value),
+                [] if offset is None else [offset],
+                [v for _, v in sizes if v is not None],
+                [self._size(s) for s in strides if s.factors],
+                [0 if offset is None else DYNAMIC_INDEX],
+                static_sizes,
+                static_strides,
+                kind,
+            )
+        )
+
+    def _view(self, value: SSAValue, frame_access: Access, stage: Stage) -> SSAValue:
+        """The part of a stored tensor that this call works on, as a memref over loops."""
+        space = self.space
+        loops = space.access(self.kernel.frame, stage, frame_access)
+        mine = self.kernel.frame.dim_map(stage)
+        shape = shape_of(value)
+        strides: dict[int, Size] = {}
+        for position, dim in enumerate(frame_access):
+            loop = UNIT if dim == UNIT else space.loop(mine[dim])
+            if loop != UNIT:
+                strides[loop] = strides[loop + 1] = Size.product(shape[position + 1 :])
+        if space.last in loops and space.block is not None:
+            base = strides[space.last]
+            strides[space.last] = Size(base.known * space.block, base.factors)
+        offset = None
+        for loop in loops:
+            if loop in self.ranges:
+                offset = self._plus(offset, self.ranges[loop][0], strides[loop])
+        if space.last in loops and self.first is not None:
+            offset = self._plus(offset, self.first, strides[space.last + 1])
+        sizes = [self._loop_size(loop) for loop in loops]
+        return self._cast(value, sizes, [strides[loop] for loop in loops], offset)
+
+    def _plus(self, offset: SSAValue | None, count: SSAValue, stride: Size) -> SSAValue:
+        step = self._add(arith.MuliOp(count, self._size(stride)))
+        return step if offset is None else self._add(arith.AddiOp(offset, step))
+
+    def _tensor(self, buffer: SSAValue, writable: bool = False) -> SSAValue:
+        kind = TensorType(element_of(buffer), static_shape(buffer))
+        flags: dict[str, Attribute] = {"restrict": UnitAttr()}
+        if writable:
+            flags["writable"] = UnitAttr()
+        return self._add(TO_TENSOR.create(operands=[buffer], result_types=[kind], properties=flags))
+
+    def _read(self, value: SSAValue, access: Access, stage: Stage) -> SSAValue:
+        if value in self._made:
+            return self._made[value]
+        key = (value, self.space.access(self.kernel.frame, stage, access))
+        if key not in self._views:
+            self._views[key] = self._sized(self._tensor(self._view(value, access, stage)), key[1])
+        return self._views[key]
+
+    def _sized(self, whole: SSAValue, loops: Access) -> SSAValue:
+        """A slice that is all of `whole`: it tells upstream that equal loops have equal sizes."""
+        sizes = [self._loop_size(loop) for loop in loops]
+        dynamic = [v for _, v in sizes if v is not None]
+        if not dynamic:
+            return whole
+        op = tensor.ExtractSliceOp.create(
+            operands=[whole, *dynamic],
+            result_types=[whole.type],
+            properties={
+                "static_offsets": DenseArrayBase.from_list(i64, [0] * len(loops)),
+                "static_sizes": DenseArrayBase.from_list(i64, [s for s, _ in sizes]),
+                "static_strides": DenseArrayBase.from_list(i64, [1] * len(loops)),
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, len(dynamic), 0]),
+            },
+        )
+        return self._add(op)
+
+    def _whole(self, value: SSAValue) -> SSAValue:
+        """All of a stored tensor, for reads at computed places."""
+        if value not in self._wholes:
+            shape = shape_of(value)
+            sizes = [self._known_or_argument(Size.product([dim])) for dim in shape]
+            strides = [Size.product(shape[i + 1 :]) for i in range(len(shape))]
+            self._wholes[value] = self._tensor(self._cast(value, sizes, strides, None))
+        return self._wholes[value]
+
+    def _known_or_argument(self, size: Size) -> KnownSize:
+        return size.static, self._size(size) if size.factors else None
+
+    # Stages.
+
+    def _empty(self, loops: Sequence[int], element: Attribute) -> SSAValue:
+        sizes = [self._loop_size(loop) for loop in loops]
+        kind = TensorType(element, [s for s, _ in sizes])
+        return self._add(tensor.EmptyOp([v for _, v in sizes if v is not None], kind))
+
+    def _stage(self, stage: Stage) -> SSAValue:
+        frame, space = self.kernel.frame, self.space
+        loops = space.loops(frame, stage)
+        number = {loop: i for i, loop in enumerate(loops)}
+        made = space.access(frame, stage, stage.node.accesses[-1])
+        inputs = [self._read(v, a, stage) for v, a in stage.leaves]
+        walks = [space.access(frame, stage, a) for _, a in stage.leaves]
+        if stage.position is not None:
+            inputs.append(self._positions(cast(IntegerType, stage.position.type)))
+            walks.append(() if space.axis is None else (space.axis,))
+        walks.append(made)
+        maps = [
+            AffineMap(len(loops), 0, tuple(AffineExpr.dimension(number[w]) for w in walk))
+            for walk in walks
+        ]
+        start = self._target(stage)
+        kinds = ["parallel"] * len(loops)
+        if stage.node.axis is not None:
+            fill = stage.node.op.outputs[0].owner
+            assert isinstance(fill, linalg.ops.FillOp)
+            constant = owner(fill.inputs[0])
+            assert constant is not None
+            constant = self._add(constant.clone())
+            start = self._add(linalg.ops.FillOp([constant], [start], [start.type]))
+            if space.axis is not None:
+                kinds[number[space.axis]] = "reduction"
+        body = self._body(stage, number)
+        return self._add(generic(inputs, start, body, maps, kinds))
+
+    def _positions(self, kind: IntegerType) -> SSAValue:
+        """The numbers 0, 1, … along the reduced axis, in an op of its own for each reader."""
+        loops = () if self.space.axis is None else (self.space.axis,)
+        body = Block(arg_types=[kind])
+        if loops:
+            index = index_op(0)
+            ops: list[Operation] = [index, arith.IndexCastOp(index.result, kind)]
+        else:
+            ops = [arith.ConstantOp(IntegerAttr(0, kind))]
+        body.add_ops([*ops, linalg.ops.YieldOp(ops[-1].results[0])])
+        maps = [AffineMap.identity(len(loops))]
+        op = generic([], self._empty(loops, kind), body, maps, ["parallel"] * len(loops))
+        op.attributes["kina.positions"] = IntegerAttr(self._counted, i64)
+        self._counted += 1
+        return self._add(op)
+
+    def _body(self, stage: Stage, number: dict[int, int]) -> Block:
+        """The stage's body, with indices counted in the loops of this kernel."""
+        block = Block(arg_types=[a.type for a in stage.block.args])
+        values: dict[SSAValue, SSAValue] = dict(zip(stage.block.args, block.args, strict=True))
+        block.add_ops(op.clone(values) for op in stage.block.ops)
+        mine = self.kernel.frame.dim_map(stage)
+        outside = {v: self._whole(v) for v in stage.captured}
+        for value in stage.scalars:
+            if value not in self.scalars:
+                self.scalars[value] = self._argument(value.type)
+            outside[value] = self.scalars[value]
+        for op in list(block.walk()):
+            for i, operand in enumerate(op.operands):
+                op.operands[i] = outside.get(operand, operand)
+            if isinstance(op, linalg.ops.IndexOp):
+                self._renumber(op, self.space.loop(mine[op.dim.value.data]), number, block)
+        return block
+
+    def _renumber(
+        self, op: linalg.ops.IndexOp, loop: int, number: dict[int, int], block: Block
+    ) -> None:
+        new: list[Operation] = []
+
+        def add(made: Operation) -> SSAValue:
+            new.append(made)
+            return made.results[0]
+
+        total: SSAValue | None = None
+        for part in self.space.split([loop]):
+            index = add(index_op(number[part]))
+            if part in self.ranges:
+                index = add(arith.AddiOp(index, self.ranges[part][0]))
+            if (step := self.space.step(part)) != 1:
+                index = add(arith.MuliOp(index, add(index_constant(step))))
+            total = index if total is None else add(arith.AddiOp(total, index))
+        if total is not None and loop == self.space.last and self.first is not None:
+            total = add(arith.AddiOp(total, self.first))
+        op.result.replace_all_uses_with(add(index_constant(0)) if total is None else total)
+        block.insert_ops_before(new, op)
+        block.erase_op(op)
+
+    def _used_inside(self, value: SSAValue) -> bool:
+        return any(v is value for s in self.kernel.stages for v, _ in s.leaves)
+
+    def _target(self, stage: Stage) -> SSAValue:
+        """Where a stage writes: straight to its buffer if it is stored and not read again."""
+        made = self.space.access(self.kernel.frame, stage, stage.node.accesses[-1])
+        value = stage.value
+        if value not in self.kernel.outputs or self._used_inside(value):
+            return self._empty(made, element_of(value))
+        return self._destination(stage)
+
+    def _destination(self, stage: Stage) -> SSAValue:
+        """The buffer of a stored value, as a tensor to write to."""
+        value = stage.value
+        self._buffers[value] = buffer = self._view(value, stage.node.accesses[-1], stage)
+        return self._tensor(buffer, writable=True)
+
+    def _store(self, value: SSAValue) -> Operation:
+        """Marks the op that makes `value` as a root and ties it to its buffer.
+
+        A value that the row goes on to use is stored through a copy, so that roots end chains.
+        """
+        stage = next(s for s in self.kernel.stages if s.value is value)
+        result = self._made[value]
+        loops = self.space.loops(self.kernel.frame, stage)
+        if self._used_inside(value):
+            result = self._copy(result, self._destination(stage))
+            loops = tuple(loop for loop in loops if loop != self.space.axis)
+        assert isinstance(result.owner, Operation)
+        result.owner.attributes["kina.root"] = IntegerAttr(len(self.roots), i64)
+        self.roots.append(loops)
+        flags = {"restrict": UnitAttr(), "writable": UnitAttr()}
+        return MATERIALIZE.create(operands=[result, self._buffers[value]], properties=flags)
+
+    def _copy(self, value: SSAValue, target: SSAValue) -> SSAValue:
+        rank, element = len(static_shape(value)), element_of(value)
+        body = Block(arg_types=[element, element])
+        body.add_op(linalg.ops.YieldOp(body.args[0]))
+        maps = [AffineMap.identity(rank)] * 2
+        return self._add(generic([value], target, body, maps, ["parallel"] * rank))
+
+
+def index_constant(value: int) -> Operation:
+    """A constant of type index."""
+    return arith.ConstantOp.from_int_and_width(value, INDEX)
+
+
+def index_op(loop: int) -> linalg.ops.IndexOp:
+    """The current iteration of a loop of the op around it."""
+    dim = IntegerAttr(loop, i64)
+    return linalg.ops.IndexOp.create(properties={"dim": dim}, result_types=[INDEX])
+
+
+def generic(
+    inputs: Sequence[SSAValue],
+    start: SSAValue,
+    body: Block,
+    maps: Sequence[AffineMap],
+    kinds: Sequence[str],
+) -> linalg.ops.GenericOp:
+    """A `linalg.generic` with one result."""
+    return linalg.ops.GenericOp(
+        inputs,
+        [start],
+        Region(body),
+        [AffineMapAttr(m) for m in maps],
+        [linalg.attrs.IteratorTypeAttr(linalg.attrs.IteratorType(kind)) for kind in kinds],
+        [start.type],
+    )

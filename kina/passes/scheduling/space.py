@@ -1,0 +1,143 @@
+"""The loops of a kernel, and sizes as products of known and run-time factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import SSAValue
+
+from kina.passes.scheduling.fusion import Stage
+from kina.passes.scheduling.graph import UNIT, Access, Dim
+from kina.passes.scheduling.kernels import Frame, Kernel
+
+
+@dataclass(frozen=True)
+class Size:
+    """A product of sizes: a known factor and sizes known at run time."""
+
+    known: int = 1
+    factors: tuple[SSAValue, ...] = ()
+
+    @staticmethod
+    def product(dims: Iterable[Dim]) -> Size:
+        """The product of `dims`."""
+        known, factors = 1, list[SSAValue]()
+        for dim in dims:
+            if isinstance(dim, int):
+                known *= dim
+            else:
+                factors.append(dim)
+        return Size(known, tuple(factors))
+
+    @staticmethod
+    def product_of(sizes: Sequence[Size]) -> Size:
+        """The product of `sizes`."""
+        known = prod(size.known for size in sizes)
+        return Size(known, tuple(f for size in sizes for f in size.factors))
+
+    @property
+    def static(self) -> int:
+        """The value, or MLIR's mark for a dynamic size."""
+        return DYNAMIC_INDEX if self.factors else self.known
+
+
+@dataclass
+class Space:
+    """The loops of a kernel after dropping dimensions of size 1 and merging neighbours.
+
+    `merged` gives for each dimension of the frame its loop, UNIT for a dropped one. `axis` is
+    the loop that is reduced; `ranged` are the loops of which a call does only a part. With
+    `block`, the last loop counts blocks of that many elements and one more loop walks a block;
+    the first element of the first block is an argument of the kernel.
+    """
+
+    sizes: tuple[Size, ...]
+    merged: tuple[int, ...]
+    axis: int | None
+    ranged: tuple[int, ...] = ()
+    block: int | None = None
+
+    @property
+    def last(self) -> int:
+        """The last loop; with `block`, the one over blocks."""
+        return len(self.sizes) - 1
+
+    def size(self, loop: int) -> Size:
+        """The size of one loop."""
+        return Size(self.block or 1) if loop > self.last else self.sizes[loop]
+
+    def split(self, loops: Iterable[int]) -> Access:
+        """`loops` with the loop within a block put in after the one over blocks."""
+        result: list[int] = []
+        for loop in loops:
+            if loop == UNIT or loop in result:
+                continue
+            result.append(loop)
+            if loop == self.last and self.block is not None and self.block > 1:
+                result.append(loop + 1)
+        return tuple(result)
+
+    def step(self, loop: int) -> int:
+        """How many elements apart neighbouring iterations are."""
+        return self.block or 1 if loop == self.last else 1
+
+    def loop(self, dim: int) -> int:
+        """The loop of one dimension of the frame."""
+        return UNIT if dim == UNIT else self.merged[dim]
+
+    def access(self, frame: Frame, stage: Stage, access: Access) -> Access:
+        """The loops walked by `access` of `stage`, dropped dimensions left out."""
+        mine = frame.dim_map(stage)
+        return self.split(self.loop(mine[d]) for d in access if d != UNIT)
+
+    def loops(self, frame: Frame, stage: Stage) -> Access:
+        """The loops of a stage."""
+        return self.split(sorted({self.loop(d) for d in frame.dim_map(stage)}))
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """The loops over rows, the one within a block left out."""
+        return tuple(i for i in range(len(self.sizes)) if i != self.axis)
+
+
+def space_of(kernel: Kernel) -> Space:
+    """Drops loops of size 1 and merges neighbours that every access walks together."""
+    frame = kernel.frame
+    kept = [i for i, dim in enumerate(frame.dims) if dim != 1]
+    walks = [w for s in kernel.stages for w in walks_of(frame, s)]
+    fixed = any(stage.indexed or stage.captured for stage in kernel.stages)
+    groups: list[list[int]] = []
+    for dim in kept:
+        if groups and not fixed and can_merge(groups[-1][-1], dim, frame, walks):
+            groups[-1].append(dim)
+        else:
+            groups.append([dim])
+    merged = [UNIT] * len(frame.dims)
+    for loop, group in enumerate(groups):
+        for dim in group:
+            merged[dim] = loop
+    sizes = tuple(Size.product(frame.dims[d] for d in group) for group in groups)
+    axis = UNIT if frame.axis is None else merged[frame.axis]
+    return Space(sizes, tuple(merged), None if axis == UNIT else axis)
+
+
+def walks_of(frame: Frame, stage: Stage) -> list[tuple[int, ...]]:
+    """The dimensions that each access of a stage walks, its result included."""
+    accesses = [access for _, access in stage.leaves] + [stage.node.accesses[-1]]
+    return [frame.place(stage, access) for access in accesses]
+
+
+def can_merge(first: int, second: int, frame: Frame, walks: Sequence[tuple[int, ...]]) -> bool:
+    """Whether two neighbouring row dimensions can be one loop."""
+    if frame.axis in (first, second):
+        return False
+    if frame.axis is not None and first < frame.axis < second:
+        return False
+    return all(
+        (first in walk) == (second in walk)
+        and (first not in walk or walk.index(second) == walk.index(first) + 1)
+        for walk in walks
+    )

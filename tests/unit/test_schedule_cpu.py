@@ -1,0 +1,100 @@
+"""What schedule-cpu forms: kernels, their calls, and the schedule beside them."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import func, linalg
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.linalg.attrs import IteratorType
+
+from kina.backend import lowering
+from kina.frontend.source import Source
+from kina.passes.schedule_cpu import SCHEDULE, ScheduleCpu
+from kina.universe import pass_getter
+
+NLL = """let nll = fn(x: tensor<F32, [{rows}, {size}]>, t: tensor<I64, [{rows}]>)
+  -> {result} {{ let p = x.log_softmax(axis=1) in {value} }}"""
+LOSS = "-p.take_along_axis(t, axis=1)"
+PASSES = (
+    *("inline-calls", "transform-ad", "simplify-kina", "decompose-kina", "simplify-kina"),
+    *("lower-kina", "export-c", "assert-to-status", "expand-math", "expand-small-floats"),
+)
+
+
+def scheduled(text: str, *, threads: bool = False) -> tuple[ModuleOp, str]:
+    """The module after schedule-cpu, and the schedule."""
+    module, _ = lowering.kina_module(Source("test.kina", text))
+    for name in PASSES:
+        options = {"fast": True} if name == "lower-kina" else {}
+        pass_getter(name)()(**options).apply(Context(), module)
+    ScheduleCpu(threads).apply(Context(), module)
+    module.verify()
+    schedule = module.attributes[SCHEDULE]
+    assert isinstance(schedule, StringAttr)
+    return module, schedule.data
+
+
+def kernels(module: ModuleOp) -> list[func.FuncOp]:
+    """The private functions with a body."""
+    functions = (op for op in module.ops if isinstance(op, func.FuncOp))
+    return [f for f in functions if f.sym_visibility is not None and not f.is_declaration]
+
+
+def nll(rows: int | str, size: int | str, *, both: bool = False) -> str:
+    """The loss, or the loss and the log-probabilities."""
+    loss = f"tensor<F32, [{rows}]>"
+    result = f"({loss}, tensor<F32, [{rows}, {size}]>)" if both else loss
+    value = f"({LOSS}, p)" if both else LOSS
+    return NLL.format(rows=rows, size=size, result=result, value=value)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_loss_and_probabilities_are_one_kernel(both: bool) -> None:
+    module, schedule = scheduled(nll(1024, 50257, both=both))
+    _bounds, kernel = kernels(module)
+    reductions = [
+        op
+        for op in kernel.walk()
+        if isinstance(op, linalg.ops.GenericOp)
+        and any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types)
+    ]
+    assert len(reductions) == 2
+    assert schedule.count("structured.fuse ") == 1 + both
+    assert schedule.count("loop.fuse_sibling") == both
+
+
+def test_a_chunk_loop_only_where_a_row_is_longer_than_a_chunk() -> None:
+    assert "tile_sizes [16384]" in scheduled(nll(4, 16385))[1]
+    assert "tile_sizes [16384]" not in scheduled(nll(4, 16384))[1]
+    assert "tile_sizes [16384]" in scheduled(nll(4, "V"))[1]
+
+
+def test_small_work_never_meets_openmp() -> None:
+    assert "omp" not in str(scheduled(nll(4, 8), threads=True)[0])
+    assert "omp.parallel" in str(scheduled(nll(1024, 50257), threads=True)[0])
+    assert "omp" not in str(scheduled(nll(1024, 50257))[0])
+
+
+def test_run_time_sizes_choose_at_run_time() -> None:
+    module, _ = scheduled(nll("B", "V"), threads=True)
+    _bounds, kernel = kernels(module)
+    name = kernel.sym_name.data
+    calls = [op for op in module.walk() if isinstance(op, func.CallOp)]
+    assert sum(call.callee.string_value() == name for call in calls) == 2
+
+
+def test_an_interior_axis_is_done_in_bands() -> None:
+    text = (
+        "let s = fn(x: tensor<F32, [300, {w}]>) -> tensor<F32, [{w}]>"
+        " {{ x.reduce(op=sum, axis=0) }}"
+    )
+    assert len(kernels(scheduled(text.format(w=64))[0])) == 1
+    assert len(kernels(scheduled(text.format(w=100))[0])) == 2
+    assert len(kernels(scheduled(text.format(w="W"))[0])) == 3
+
+
+def test_sums_combine_as_a_halving_tree() -> None:
+    schedule = scheduled(nll(4, 512))[1]
+    for half in (32, 16, 8, 4, 2):
+        assert f"split_factor = {half}," in schedule
