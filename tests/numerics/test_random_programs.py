@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 import kina
-from helpers.check_program import check_function, source
+from helpers.check_program import all_values, check_function, source
 from helpers.choose import Chooser, Drawn, Seeded
+from helpers.expect import same_bits
 from helpers.programs import Function, generate
 
 FUNCTIONS = 5
 """Per module: a library costs far more to build than one more function in it."""
+
+TARGETS = ("native", "x86-64-v2", "x86-64-v3")
+"""v2 has no fused multiply-add and no conversions of 16-bit floats."""
 
 
 def functions_of(choose: Chooser, count: int) -> list[Function]:
@@ -56,6 +60,33 @@ def test_programs_of_hypothesis(functions: list[Function]) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_seeded_sample_of_programs(seed: int) -> None:
     check_program(functions_of(Seeded(seed), FUNCTIONS), seeds=2)
+
+
+def check_targets(functions: list[Function]) -> None:
+    """The same bits from every target: the language promises it."""
+    text = source(functions)
+    native, *others = (kina.compile(text, target=target) for target in TARGETS)
+    for function in functions:
+        everything = f"{function.name}_all"
+        arrays = function.inputs(0)
+        wanted = all_values(function, arrays, native[everything](*arrays))
+        for target, module in zip(TARGETS[1:], others, strict=True):
+            got = all_values(function, arrays, module[everything](*arrays))
+            for position in function.computed:
+                dtype = function.values[position].type.dtype
+                same = same_bits(got[position], wanted[position], dtype)
+                assert same.all(), f"{target} differs from native: {text}"
+
+
+@pytest.mark.parametrize("seed", [50])
+def test_every_target_gives_the_same_bits(seed: int) -> None:
+    check_targets(functions_of(Seeded(seed), 3))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(400, 430))
+def test_many_programs_on_every_target(seed: int) -> None:
+    check_targets(functions_of(Seeded(seed), FUNCTIONS))
 
 
 @pytest.mark.sweep

@@ -34,8 +34,8 @@ def check_function(module: kina.Module, function: Function, seed: int) -> None:
     arrays = function.inputs(seed)
     copies = [array.tobytes() for array in arrays]
     everything = module[f"{function.name}_all"]
-    compiled = _all_values(function, arrays, everything(*arrays))
-    reference = _all_values(function, arrays, everything.reference(*arrays))
+    compiled = all_values(function, arrays, everything(*arrays))
+    reference = all_values(function, arrays, everything.reference(*arrays))
     for step in function.steps:
         _check_step(module, function, step, compiled, "compiled")
         _check_step(module, function, step, reference, "reference")
@@ -47,9 +47,10 @@ def check_function(module: kina.Module, function: Function, seed: int) -> None:
     assert [array.tobytes() for array in arrays] == copies, f"{function.name}: inputs changed"
 
 
-def _all_values(
+def all_values(
     function: Function, arrays: Sequence[np.ndarray], results: object
 ) -> dict[int, np.ndarray]:
+    """Parameters and what every step binds, by position."""
     outputs = list(results) if isinstance(results, tuple) else [results]
     positions = function.computed or [0]
     values = dict(zip(function.parameters, arrays, strict=True))
