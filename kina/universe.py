@@ -35,6 +35,7 @@ _PASSES: dict[str, str] = {
     "decompose-kina": "DecomposeKina",
     "lower-kina": "LowerKina",
     "export-c": "ExportC",
+    "check-sizes": "CheckSizes",
     "assert-to-status": "AssertToStatus",
     "expand-math": "ExpandMath",
     "expand-small-floats": "ExpandSmallFloats",

@@ -15,9 +15,7 @@ from __future__ import annotations
 import re
 
 from kina.errors import KinaToolchainError
-
-OUT_OF_MEMORY = -1
-"""The status of a call whose temporaries could not be allocated."""
+from kina.status import OUT_OF_MEMORY
 
 _LABEL = re.compile(r'^("[^"]*"|[\w.$-]+):')
 _ALLOCA = re.compile(r"^  (%[\w.]+) = (alloca [^%]+)$")

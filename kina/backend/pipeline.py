@@ -38,7 +38,7 @@ INLINE = ("inline-calls", "transform-ad")
 TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 """kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""
 
-TO_C = ("export-c", "assert-to-status", "expand-math", "expand-small-floats")
+TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math", "expand-small-floats")
 """linalg to functions with the C interface, in arithmetic that is exact on every target."""
 
 BUFFERIZE = _passes(

@@ -10,7 +10,9 @@ from kina.frontend.ast import DimExpr, Dims, Identifier, Size, TypeExpr
 from kina.frontend.report import Report, suggest
 from kina.types import Dim, Placement, TensorType
 
-MAX_BYTES = 2**63 - 1
+MAX_SIZE = 2**63 - 1
+MAX_BYTES = 2**60 - 1
+"""Of one tensor: upstream counts its bits in 64-bit integers."""
 """No tensor takes more memory: every byte of it has a 64-bit offset."""
 
 _ALIASES: dict[str, str] = {
@@ -50,7 +52,7 @@ def resolve_type(
         return None
     resolved = TensorType(dtype, dims, placement)
     if too_large(resolved):
-        report.error(f"{resolved} takes more than 2^63 - 1 bytes", type_.dims.extent)
+        report.error(f"{resolved} takes more than 2^60 - 1 bytes", type_.dims.extent)
         return None
     return resolved
 
@@ -98,7 +100,7 @@ def _resolve_size(dim: Size, report: Report) -> int | None:
     if not digits:
         report.error("a dimension is at least 1, found 0", dim.extent)
         return None
-    if len(digits) > len(str(MAX_BYTES)) or int(digits) > MAX_BYTES:
+    if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
         report.error(f"a dimension is at most 2^63 - 1, found {digits[:24]}", dim.extent)
         return None
     return int(digits)

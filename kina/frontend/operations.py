@@ -49,7 +49,7 @@ class OperationChecker:
         if values is None:
             return WRONG
         if too_large(type_):
-            self._report.error(f"{op}: the result {type_} takes more than 2^63 - 1 bytes", at)
+            self._report.error(f"{op}: the result {type_} takes more than 2^60 - 1 bytes", at)
             return WRONG
         return self.emit(op, values, attributes or {}, type_, at)
 

@@ -9,7 +9,7 @@ on an element that another has to admit first: that one nests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -24,12 +24,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from kina.errors import KinaError
+from kina.passes.check_sizes import STATUS
 from kina.passes.located import stamp
+from kina.status import OK
 
 OperationT = TypeVar("OperationT", bound=Operation)
-
-OK = 0
-"""The status of a call whose checks all held."""
 
 
 def _needed(value: SSAValue, pool: set[Operation]) -> set[Operation]:
@@ -127,6 +126,12 @@ def _checks(function: FuncOp, body: Iterable[Operation]) -> list[AssertOp]:
     return checks
 
 
+def _code(check: AssertOp, numbered: Sequence[AssertOp]) -> int:
+    """The status where `check` fails: its own if it names one, else its number from 1."""
+    own = check.attributes.get(STATUS)
+    return own.value.data if isinstance(own, IntegerAttr) else numbered.index(check) + 1
+
+
 def _rewrite(function: FuncOp) -> None:
     end = function.get_return_op()
     if end is None or end.operands or len(function.body.blocks) != 1:
@@ -138,12 +143,13 @@ def _rewrite(function: FuncOp) -> None:
     end.erase()
     body = list(function.body.block.ops)
     checks = _checks(function, body)
-    function.attributes["status_messages"] = ArrayAttr(check.msg for check in checks)
+    numbered = [check for check in checks if STATUS not in check.attributes]
+    function.attributes["status_messages"] = ArrayAttr(check.msg for check in numbered)
     for op in body:
         op.detach()
     builder = _Builder(function, function.body.block, body)
-    for code, check in enumerate(checks, start=1):
-        builder.check(code, check)
+    for check in checks:
+        builder.check(_code(check, numbered), check)
     builder.done()
     function.update_function_type()
 

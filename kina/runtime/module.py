@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kina.backend.build import build, emit
 from kina.backend.cache import Artifact
-from kina.backend.frames import OUT_OF_MEMORY
+from kina.status import OUT_OF_MEMORY
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.pipeline import STAGES

@@ -1,0 +1,107 @@
+"""`check-sizes`: a call whose temporaries no memory can hold returns "out of memory".
+
+Run-time sizes multiply: `x.broadcast([A, A, A, A])` has a byte count past 2^64 for a modest A, and an
+allocation of the wrapped count would be far too small. So every tensor whose size no argument
+bounds is checked once, at entry, in f64, which cannot wrap. Static sizes are checked by the type rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, f64, i32, i64
+from xdsl.dialects.cf import AssertOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import ReinterpretCastOp
+from xdsl.dialects.tensor import EmptyOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from kina.passes.located import stamp
+from kina.status import OUT_OF_MEMORY
+
+STATUS = "status"
+"""The attribute of a `cf.assert` that names the status to return where it fails."""
+MAX_ELEMENTS = 2.0**56
+"""No element takes more than 8 bytes, so the byte count stays far below 2^63."""
+ROOM = 2**9
+"""An argument exists, so it has less than 2^47 elements; this many times more are fine still."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The number of elements of a tensor: a known factor times run-time sizes."""
+
+    known: int
+    factors: tuple[SSAValue, ...]
+
+    @classmethod
+    def of(cls, shape: Sequence[int], dynamic: Sequence[SSAValue]) -> _Size:
+        """The size of a tensor of this shape, whose run-time sizes are `dynamic`."""
+        return cls(prod(size for size in shape if size != DYNAMIC_INDEX), tuple(dynamic))
+
+    def bounded_by(self, other: _Size) -> bool:
+        """Whether `other` existing in memory bounds this size: each run-time size is 1 or more."""
+        return Counter(self.factors) <= Counter(other.factors) and self.known <= ROOM * other.known
+
+
+def _arguments(function: FuncOp) -> list[_Size]:
+    """The sizes of the arguments of run-time size."""
+    return [
+        _Size.of(op.result.type.get_shape(), op.sizes)
+        for op in function.body.block.ops
+        if isinstance(op, ReinterpretCastOp)
+    ]
+
+
+def _unbounded(function: FuncOp) -> Iterator[tuple[EmptyOp, _Size]]:
+    """A tensor of each size that no argument bounds."""
+    arguments = _arguments(function)
+    seen: set[tuple[int, frozenset[tuple[SSAValue, int]]]] = set()
+    for op in function.body.block.ops:
+        if not isinstance(op, EmptyOp) or not op.dynamic_sizes:
+            continue
+        size = _Size.of(op.tensor.type.get_shape(), op.dynamic_sizes)
+        key = (size.known, frozenset(Counter(size.factors).items()))
+        if key in seen or any(size.bounded_by(argument) for argument in arguments):
+            continue
+        seen.add(key)
+        yield op, size
+
+
+def _insert_check(op: EmptyOp, size: _Size) -> None:
+    """Before `op`: its number of elements, in f64, is below `MAX_ELEMENTS`."""
+
+    def add(new: Operation) -> SSAValue:
+        stamp(new, op)
+        Rewriter.insert_op(new, InsertPoint.before(op))
+        return new.results[0]
+
+    product = add(arith.ConstantOp(FloatAttr(float(size.known), f64)))
+    for factor in size.factors:
+        as_float = add(arith.SIToFPOp(add(arith.IndexCastOp(factor, i64)), f64))
+        product = add(arith.MulfOp(product, as_float))
+    limit = add(arith.ConstantOp(FloatAttr(MAX_ELEMENTS, f64)))
+    check = AssertOp(add(arith.CmpfOp(product, limit, "olt")), "out of memory")
+    check.attributes[STATUS] = IntegerAttr(OUT_OF_MEMORY, i32)
+    stamp(check, op)
+    Rewriter.insert_op(check, InsertPoint.before(op))
+
+
+@dataclass(frozen=True)
+class CheckSizes(ModulePass):
+    """Runs after export-c and before assert-to-status."""
+
+    name = "check-sizes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Insert the checks of every function."""
+        for function in [item for item in op.ops if isinstance(item, FuncOp)]:
+            for empty, size in list(_unbounded(function)):
+                _insert_check(empty, size)
