@@ -1,8 +1,9 @@
 """`check-sizes`: a call whose temporaries no memory can hold returns "out of memory".
 
-Run-time sizes multiply: `x.broadcast([A, A, A, A])` has a byte count past 2^64 for a modest A, and an
-allocation of the wrapped count would be far too small. So every tensor whose size no argument
-bounds is checked once, at entry, in f64, which cannot wrap. Static sizes are checked by the type rules.
+Run-time sizes multiply: `x.broadcast([A, A, A, A])` has a byte count past 2^64 for a modest A, and
+an allocation of the wrapped count would be far too small. So every tensor whose size no argument
+bounds is checked once, at entry, in f64, which cannot wrap. Static sizes are the front end's to
+check.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from kina.backend.build import build, emit
 from kina.backend.cache import Artifact
-from kina.status import OUT_OF_MEMORY
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.pipeline import STAGES
@@ -23,6 +22,7 @@ from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import Library, from_buffer
 from kina.runtime.numpy_types import Array, integer_view
+from kina.status import OUT_OF_MEMORY
 from kina.types import Dim, Signature, TupleType, Type
 
 if TYPE_CHECKING:

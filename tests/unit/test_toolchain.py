@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from kina.backend import codegen, pipeline, toolchain
-from kina.backend.frames import OUT_OF_MEMORY, check_allocations
+from kina.backend.frames import check_allocations
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS, host_cpu
 from kina.backend.toolchain import CC, LLC, MLIR_OPT, TOOLS, Tool, find, run
 from kina.errors import KinaToolchainError, KinaValueError
+from kina.status import OUT_OF_MEMORY
 
 
 def fake(folder: Path, name: str, version: str) -> Path:
