@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     UnregisteredOp,
+    i8,
     i32,
     i64,
 )
@@ -245,6 +246,10 @@ class KernelBuilder:
         if stage.position is not None:
             inputs.append(self._positions(cast(IntegerType, stage.position.type)))
             walks.append(() if space.axis is None else (space.axis,))
+        bare = self._unwalked(loops, walks, made)
+        if bare:
+            inputs.append(self._empty(bare, i8))
+            walks.append(bare)
         walks.append(made)
         maps = [
             AffineMap(len(loops), 0, tuple(AffineExpr.dimension(number[w]) for w in walk))
@@ -262,7 +267,19 @@ class KernelBuilder:
             if space.axis is not None:
                 kinds[number[space.axis]] = "reduction"
         body = self._body(stage, number)
+        if bare:
+            body.insert_arg(i8, len(body.args) - 1)
         return self._add(generic(inputs, start, body, maps, kinds))
+
+    def _unwalked(self, loops: Access, walks: Sequence[Access], made: Access) -> Access:
+        """Loops whose size no input tells: an input that is never read has to.
+
+        Upstream needs it of a reduced axis; for the others so that equal loops have one size.
+        """
+        told = {loop for walk in walks for loop in walk}
+        bare = tuple(loop for loop in loops if loop not in told)
+        sized = all(loop in made and self._loop_size(loop)[1] is None for loop in bare)
+        return () if sized else bare
 
     def _positions(self, kind: IntegerType) -> SSAValue:
         """The numbers 0, 1, … along the reduced axis, in an op of its own for each reader."""

@@ -43,6 +43,17 @@ _LOWERED = (
     "vector.lower_masks",
 )
 
+# Copies become loops: `memref.copy` of a strided memref would call MLIR's runtime library.
+_BUFFERISE = (
+    f'  %functions = transform.structured.match ops{{["func.func"]}} in %module : {_ONE}',
+    "  transform.apply_patterns to %functions {",
+    "    transform.apply_patterns.canonicalization",
+    f"  }} : {_ANY}",
+    f"  transform.apply_cse to %functions : {_ANY}",
+    "  %buffers = transform.bufferization.one_shot_bufferize %functions "
+    f'{{memcpy_op = "linalg.copy"}} : {_ONE}',
+)
+
 # Passes over ops without inputs: a count along the axis belongs to the loop that reads it.
 _READS = (
     f"transform.match.structured failures(propagate) %op : {_ANY} {{",
@@ -99,7 +110,7 @@ def schedule_text(kernels: Sequence[Scheduled]) -> str:
     ]
     for number, scheduled in enumerate(kernels):
         lines += _KernelSchedule(number, scheduled).lines()
-    return "\n".join([*lines, "  transform.yield", "}", "}", ""])
+    return "\n".join([*lines, *_BUFFERISE, "  transform.yield", "}", "}", ""])
 
 
 class _KernelSchedule:
