@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kina.backend import cache, targets
+from kina.backend import cache, codegen, targets
 from kina.backend.cache import Artifact
+from kina.backend.codegen import Code
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS, Target
@@ -33,11 +34,11 @@ def _compile(source: Source, options: Options, folder: Path) -> Sequence[Compile
 
     # Targets differ before LLVM only in whether exact instructions are missing.
     lowered: dict[bool, Lowered] = {}
-    compiled: dict[str, str] = {}
+    compiled: dict[str, Code] = {}
     for target in targets.single_targets(options.target):
         if target.emulates not in lowered:
             lowered[target.emulates] = lower(source, replace(options, target=target.name))
-        compiled[target.name] = lowered[target.emulates].mlir
+        compiled[target.name] = lowered[target.emulates].code
     program = next(iter(lowered.values()))
     (folder / cache.IR).write_text(program.kina_ir, encoding="utf-8")
     assemble(compiled, program.functions, folder / cache.LIBRARY)
@@ -45,26 +46,27 @@ def _compile(source: Source, options: Options, folder: Path) -> Sequence[Compile
 
 
 def assemble(
-    compiled: Mapping[str, str], functions: Sequence[CompiledFunction], library: Path
+    compiled: Mapping[str, Code], functions: Sequence[CompiledFunction], library: Path
 ) -> None:
-    """Compile lowered MLIR, one text per target, into a library that exports `functions` alone."""
-    from kina.backend import codegen, dispatch
+    """Compile a module per target into a library that exports `functions` alone."""
+    from kina.backend import dispatch
 
     symbols = [function.symbol for function in functions]
-    llvm_ir = {mlir: codegen.to_llvm_ir(mlir) for mlir in set(compiled.values())}
+    llvm_ir = {code: codegen.to_llvm_ir(code) for code in set(compiled.values())}
     fat = len(compiled) > 1
     with tempfile.TemporaryDirectory(prefix="kina-") as folder:
         inputs: list[Path] = []
-        for name, mlir in compiled.items():
+        for name, code in compiled.items():
             target = TARGETS[name]
-            optimised = codegen.optimise(llvm_ir[mlir], target, symbols)
+            optimised = codegen.optimise(llvm_ir[code], target, symbols)
             text = dispatch.rename(optimised, symbols, name) if fat else optimised
             inputs.append(Path(folder, f"{name}.o"))
             codegen.to_object(text, target, inputs[-1])
         if fat:
             inputs.append(Path(folder, "dispatch.c"))
             inputs[-1].write_text(dispatch.c_source(functions, list(compiled)), encoding="utf-8")
-        codegen.link(inputs, library, TARGETS[next(iter(compiled))])
+        openmp = any(map(codegen.uses_openmp, llvm_ir.values()))
+        codegen.link(inputs, library, TARGETS[next(iter(compiled))], openmp=openmp)
 
 
 def emit(source: Source, stage: str, options: Options = NATIVE) -> str:
@@ -87,18 +89,22 @@ def _emit_linalg(source: Source, _options: Options) -> str:
 
 
 def _emit_llvm(source: Source, options: Options) -> str:
-    from kina.backend import codegen
     from kina.backend.lowering import lower
 
     target = _one_target(options)
     lowered = lower(source, options)
     symbols = [function.symbol for function in lowered.functions]
-    return codegen.optimise(codegen.to_llvm_ir(lowered.mlir), target, symbols)
+    return codegen.optimise(codegen.to_llvm_ir(lowered.code), target, symbols)
+
+
+def _emit_schedule(source: Source, options: Options) -> str:
+    from kina.backend.lowering import lower
+
+    code = lower(source, replace(options, target=_one_target(options).name)).code
+    return f"{code.mlir}\n// What mlir-opt does to it:\n\n{code.schedule or ''}"
 
 
 def _emit_asm(source: Source, options: Options) -> str:
-    from kina.backend import codegen
-
     return codegen.to_assembly(_emit_llvm(source, options), _one_target(options))
 
 
@@ -113,6 +119,7 @@ def _one_target(options: Options) -> Target:
 _EMITTERS: dict[str, Callable[[Source, Options], str]] = {
     "kina": _emit_kina,
     "linalg": _emit_linalg,
+    "schedule": _emit_schedule,
     "llvm": _emit_llvm,
     "asm": _emit_asm,
 }

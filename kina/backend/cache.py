@@ -56,6 +56,7 @@ def key(name: str, text: str, options: Options) -> str:
         text,
         options.target,
         str(options.threads),
+        str(options.fast),
         options.prefix,
         targets.host_cpu() if options.target == "native" else targets.host_machine(),
         kina_identity(),
@@ -124,8 +125,9 @@ def _private_temporary() -> Path:
 
 
 def lookup(name: str) -> Artifact | None:
-    """The entry called `name`, if it is there and whole."""
-    return _read(folder() / name)
+    """The entry called `name`, if it is there and whole; `KINA_CACHE` may be read-only for that."""
+    chosen = os.environ.get("KINA_CACHE")
+    return _read((Path(chosen) if chosen else folder()) / name)
 
 
 def store(name: str, write: Callable[[Path], Sequence[CompiledFunction]]) -> Artifact:
@@ -153,6 +155,8 @@ def _staging(root: Path) -> Generator[Path]:
         raise KinaError(f"{root}: {error.strerror}") from None
     try:
         yield path
+    except OSError as error:
+        raise KinaError(f"{error.filename or root}: {error.strerror or error}") from None
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kina.backend import pipeline
 from kina.backend.frames import check_allocations
 from kina.backend.targets import Target, host_machine
-from kina.backend.toolchain import CC, LLC, MLIR_OPT, MLIR_TRANSLATE, OPT, cross_cc, run
+from kina.backend.toolchain import (
+    CC,
+    LLC,
+    MLIR_OPT,
+    MLIR_TRANSLATE,
+    OPT,
+    cross_cc,
+    openmp_library,
+    run,
+)
 
 # No start-up files: some compilers' switch the whole process to flush-to-zero. Bsymbolic: two
 # libraries with functions of one name must not see each other's.
@@ -28,13 +39,26 @@ _LINK_FLAGS = {
 _C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-march=x86-64", "-Wall", "-Wextra")
 
 
-def to_llvm_ir(mlir: str) -> str:
-    """LLVM IR of a module in the form that assert-to-status leaves: linalg on tensors, C functions.
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A module for mlir-opt: C functions on linalg, and the schedule of its kernels, if any."""
 
-    Every function's heap is checked.
-    """
-    lowered = run(MLIR_OPT, pipeline.arguments(pipeline.MLIR_PASSES), mlir)
-    return check_allocations(run(MLIR_TRANSLATE, ["--mlir-to-llvmir"], lowered))
+    mlir: str
+    schedule: str | None = None
+
+
+def to_llvm_ir(code: Code) -> str:
+    """LLVM IR of a module; every function's heap is checked."""
+    return check_allocations(run(MLIR_TRANSLATE, ["--mlir-to-llvmir"], _to_llvm_dialect(code)))
+
+
+def _to_llvm_dialect(code: Code) -> str:
+    if code.schedule is None:
+        return run(MLIR_OPT, pipeline.arguments(pipeline.mlir_passes(None)), code.mlir)
+    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
+        schedule = Path(folder, "schedule.mlir")
+        schedule.write_text(code.schedule, encoding="utf-8")
+        return run(MLIR_OPT, pipeline.arguments(pipeline.mlir_passes(schedule)), code.mlir)
 
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
@@ -52,8 +76,21 @@ def to_object(llvm_ir: str, target: Target, path: Path) -> None:
     run(LLC, [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path], llvm_ir)
 
 
-def link(inputs: Sequence[Path], path: Path, target: Target) -> None:
-    """Link objects (and compile C files) to a library that depends on libc and libm at most."""
+def uses_openmp(llvm_ir: str) -> bool:
+    """Whether a call in this module may run on several threads."""
+    return "@__kmpc_fork_call" in llvm_ir
+
+
+def link(inputs: Sequence[Path], path: Path, target: Target, *, openmp: bool = False) -> None:
+    """Link objects (and compile C files) to a library that depends on libc at most.
+
+    With `openmp` it depends on LLVM's OpenMP runtime as well, where this machine has it.
+    """
     compiler = CC if target.machine in ("", host_machine()) else cross_cc(target.machine)
     c_flags = _C_FLAGS if any(item.suffix == ".c" for item in inputs) else ()
-    run(compiler, [*_LINK_FLAGS[sys.platform], *c_flags, "-o", path, *inputs, "-lm"])
+    libraries = _openmp_arguments(openmp_library(compiler)) if openmp else []
+    run(compiler, [*_LINK_FLAGS[sys.platform], *c_flags, "-o", path, *inputs, *libraries])
+
+
+def _openmp_arguments(library: Path) -> list[str | Path]:
+    return [library, f"-Wl,-rpath,{library.parent}"]

@@ -15,6 +15,7 @@ from xdsl.printer import Printer
 
 from kina.backend import pipeline
 from kina.backend.c_names import check_symbol
+from kina.backend.codegen import Code
 from kina.backend.index_ranges import index_ranges
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
@@ -31,7 +32,7 @@ class Lowered:
     """A program on both sides of the passes."""
 
     kina_ir: str
-    mlir: str
+    code: Code
     functions: tuple[CompiledFunction, ...]
 
 
@@ -62,13 +63,17 @@ def lower(source: Source, options: Options) -> Lowered:
     kina_ir = show(module, locations=True)
     ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
     emulates = TARGETS[options.target].emulates
+    names = pipeline.TO_LINALG + pipeline.TO_C + (pipeline.SCHEDULE if options.fast else ())
     _apply(
         module,
-        pipeline.TO_LINALG + pipeline.TO_C,
+        names,
         prefix=options.prefix,
         fma="emulate" if emulates else "native",
         f16=emulates,
+        fast=options.fast,
+        threads=options.threads,
     )
+    schedule = module.attributes.pop(pipeline.SCHEDULE_ATTRIBUTE, None)
     exported = _functions(module)
     functions = tuple(
         CompiledFunction(
@@ -79,7 +84,10 @@ def lower(source: Source, options: Options) -> Lowered:
         )
         for signature in signatures.values()
     )
-    return Lowered(kina_ir, show(module, locations=True), functions)
+    code = Code(
+        show(module, locations=True), schedule.data if isinstance(schedule, StringAttr) else None
+    )
+    return Lowered(kina_ir, code, functions)
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:

@@ -13,11 +13,14 @@ DEFAULT_PREFIX = "kina_"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Target CPU, threads and symbol prefix; part of the cache key."""
+    """How to compile a program; part of the cache key."""
 
     target: str = "native"
     threads: bool = True
+    """Whether large calls may run on an OpenMP team."""
     prefix: str = DEFAULT_PREFIX
+    fast: bool = True
+    """Fused and vectorised, or plain loops in the form of the specification."""
 
     def __post_init__(self) -> None:
         check_target(self.target)

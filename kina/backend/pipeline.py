@@ -1,16 +1,19 @@
 """The one list of passes from kina IR to LLVM IR, as data.
 
-`PASSES` run in this process, on xDSL; `MLIR_PASSES` run in one `mlir-opt`. The order at the end
-of `MLIR_PASSES` is what makes the C ABI: `convert-func-to-llvm` must meet the functions before
-any other conversion does, or its bare-pointer option is silently ignored.
+The names in `INLINE` … `SCHEDULE` run in this process, on xDSL; `mlir_passes` in one `mlir-opt`.
+There are two ways through it: scheduled code (fused and vectorised), and plain loops in the form
+of the specification. The order at the end of both is what makes the C ABI: `convert-func-to-llvm`
+must meet the functions before `convert-openmp-to-llvm` does, or its bare-pointer option is
+silently ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-STAGES = ("kina", "linalg", "llvm", "asm")
+STAGES = ("kina", "linalg", "schedule", "llvm", "asm")
 """What `kina emit --to` and `Function.mlir` show."""
 
 
@@ -41,6 +44,15 @@ TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math", "expand-small-floats")
 """linalg to functions with the C interface, in arithmetic that is exact on every target."""
 
+SCHEDULE = ("schedule-cpu",)
+"""C functions to kernels, with a transform-dialect schedule for them."""
+
+SCHEDULE_ATTRIBUTE = "kina.schedule"
+"""Where schedule-cpu leaves it on the module."""
+
+ENTRY_POINT = "kina_schedule"
+"""The sequence of the schedule that mlir-opt runs."""
+
 BUFFERIZE = _passes(
     "canonicalize",
     # Before cse: two results that start from one fill would both be built in one output.
@@ -66,6 +78,8 @@ BUFFERIZE = _passes(
 )
 """Tensors to memory. Small temporaries live on the stack; the rest is checked by `frames`."""
 
+_C_FUNCTIONS = Pass("convert-func-to-llvm", (("use-bare-ptr-memref-call-conv", "true"),))
+
 TO_LLVM = _passes(
     "convert-linalg-to-loops",
     "fold-memref-alias-ops",
@@ -80,14 +94,55 @@ TO_LLVM = _passes(
     "convert-cf-to-llvm",
     "convert-arith-to-llvm",
     "convert-index-to-llvm",
-    Pass("convert-func-to-llvm", (("use-bare-ptr-memref-call-conv", "true"),)),
+    _C_FUNCTIONS,
     "reconcile-unrealized-casts",
     "canonicalize",
     "cse",
 )
 """Plain loops to the LLVM dialect, bare pointers at the functions' boundary."""
 
-MLIR_PASSES = BUFFERIZE + TO_LLVM
+SCHEDULED_TO_LLVM = _passes(
+    "canonicalize",
+    "cse",
+    "convert-linalg-to-loops",
+    "scf-forall-to-for",
+    "buffer-loop-hoisting",
+    Pass(
+        "promote-buffers-to-stack",
+        (("max-alloc-size-in-bytes", "4096"), ("max-rank-of-allocated-memref", "0")),
+    ),
+    "fold-memref-alias-ops",
+    "canonicalize",
+    "convert-vector-to-scf",
+    "expand-strided-metadata",
+    "lower-affine",
+    "arith-expand",
+    "convert-vector-to-llvm",
+    "convert-ub-to-llvm",
+    "convert-math-to-llvm",
+    "convert-scf-to-cf",
+    "convert-math-to-libm",
+    "finalize-memref-to-llvm",
+    "convert-cf-to-llvm",
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    _C_FUNCTIONS,
+    "convert-openmp-to-llvm",
+    "reconcile-unrealized-casts",
+)
+"""What a schedule leaves (kernels on memory, tiles as vectors) to the LLVM dialect."""
+
+
+def mlir_passes(schedule: Path | None) -> tuple[Pass, ...]:
+    """What mlir-opt does: run the schedule in the file, or make plain loops where there is none."""
+    if schedule is None:
+        return BUFFERIZE + TO_LLVM
+    entry = (("entry-point", ENTRY_POINT), ("disable-expensive-checks", "true"))
+    return (
+        Pass("transform-preload-library", (("transform-library-paths", str(schedule)),)),
+        Pass("transform-interpreter", entry),
+        *SCHEDULED_TO_LLVM,
+    )
 
 
 def arguments(passes: Sequence[Pass]) -> list[str]:
@@ -95,10 +150,25 @@ def arguments(passes: Sequence[Pass]) -> list[str]:
     return [item.argument for item in passes]
 
 
+_OPTIMISE = (
+    "internalize",
+    "default<O3>",
+    # Vectors of 64 elements go through memory a register at a time, the next rows on their way.
+    "function(scalarizer<load-store;min-bits=512>,instcombine,loop-data-prefetch)",
+)
+_PREFETCH = (
+    "-prefetch-distance=300",
+    "-loop-prefetch-writes",
+    "-cache-line-size=64",
+    "-min-prefetch-stride=1",
+)
+
+
 def optimise_passes(public: Sequence[str]) -> list[str]:
     """The arguments of `opt`: hide all but the `public` functions, then -O3."""
     return [
-        "-passes=internalize,default<O3>",
+        f"-passes={','.join(_OPTIMISE)}",
+        *_PREFETCH,
         f"-internalize-public-api-list={','.join(public)}",
     ]
 

@@ -29,20 +29,33 @@ if TYPE_CHECKING:
     from kina.runtime.meaning import Meaning
 
 
-def load(path: str | os.PathLike[str], *, target: str = "native", threads: bool = True) -> Module:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    target: str = "native",
+    threads: bool = True,
+    fast: bool = True,
+) -> Module:
     """Compile the program in the file `path`, or take it from the cache.
+
+    `fast=False` makes plain loops in the form of the specification, to compare with.
 
     Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
     for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing.
     """
-    return _build(Source.read(path), Options(target, threads))
+    return _build(Source.read(path), Options(target, threads, fast=fast))
 
 
 def compile(
-    text: str, *, name: str = "<string>", target: str = "native", threads: bool = True
+    text: str,
+    *,
+    name: str = "<string>",
+    target: str = "native",
+    threads: bool = True,
+    fast: bool = True,
 ) -> Module:
     """Compile a program given as text; `name` stands for the file in messages. Errors as `load`."""
-    return _build(Source(name, text), Options(target, threads))
+    return _build(Source(name, text), Options(target, threads, fast=fast))
 
 
 def _build(source: Source, options: Options) -> Module:
@@ -89,12 +102,11 @@ class Module:
         """The program's kina IR, for the reference."""
         from kina.runtime.meaning import Meaning
 
-        return Meaning(
-            self._artifact.kina_ir.read_text(encoding="utf-8"), self._source.text.splitlines()
-        )
+        kina_ir = self._artifact.kina_ir.read_text(encoding="utf-8")
+        return Meaning(kina_ir, self._source.lines())
 
     def mlir(self, stage: str = "kina") -> str:
-        """The program's IR at a stage: `kina`, `linalg`, `llvm` or `asm`."""
+        """The program's IR at a stage: `kina`, `linalg`, `schedule`, `llvm` or `asm`."""
         if stage not in STAGES:
             raise KinaValueError(f"unknown stage '{stage}', expected one of {', '.join(STAGES)}")
         return emit(self._source, stage, self._options)

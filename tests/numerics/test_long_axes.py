@@ -28,9 +28,6 @@ let static_columns = fn(x: tensor<F32, [130, 5]>) -> tensor<F32, [5]> { x.reduce
 
 LENGTHS = (1, 2, 31, 63, 64, 65, 127, 128, 1000, 16383, 16384, 16385, 50257, 131072)
 
-IN_ORDER = pytest.mark.xfail(strict=True, reason="sums are still added from first to last")
-"""To be dropped with the code generation that follows the language's order."""
-
 
 @pytest.fixture(scope="module")
 def module() -> kina.Module:
@@ -68,7 +65,6 @@ def test_log_softmax_and_nll_of_rows(module: kina.Module, length: int) -> None:
     check_accuracy(module, length)
 
 
-@IN_ORDER
 @pytest.mark.parametrize("length", [length for length in LENGTHS if length > 10000])
 def test_log_softmax_and_nll_of_long_rows(module: kina.Module, length: int) -> None:
     check_accuracy(module, length)
@@ -109,7 +105,6 @@ def test_any_number_of_threads_gives_the_same_bits(module: kina.Module, threads:
         kina.set_num_threads(2)
 
 
-@IN_ORDER
 def test_the_last_axis_is_summed_in_lanes_and_chunks(module: kina.Module) -> None:
     for length in LENGTHS:
         x = numbers(length, 2, length)
@@ -121,7 +116,6 @@ def test_the_last_axis_is_summed_in_lanes_and_chunks(module: kina.Module) -> Non
         np.testing.assert_array_equal(module.half_sum(halves), ordered)
 
 
-@IN_ORDER
 def test_other_axes_are_summed_in_blocks(module: kina.Module) -> None:
     for length in LENGTHS:
         x = numbers(length, length, 3)

@@ -139,11 +139,13 @@ def test_host_cpu_tells_features() -> None:
     assert len(host_cpu()) > 10
 
 
-def test_order_of_the_last_passes() -> None:
+@pytest.mark.parametrize("schedule", [None, Path("schedule.mlir")])
+def test_order_of_the_last_passes(schedule: Path | None) -> None:
     """The bare-pointer option is silently ignored if another pass converts functions first."""
-    names = [item.name for item in pipeline.MLIR_PASSES]
+    passes = pipeline.mlir_passes(schedule)
+    names = [item.name for item in passes]
     functions = names.index("convert-func-to-llvm")
-    assert "use-bare-ptr-memref-call-conv=true" in pipeline.MLIR_PASSES[functions].argument
+    assert "use-bare-ptr-memref-call-conv=true" in passes[functions].argument
     before = {"finalize-memref-to-llvm", "convert-cf-to-llvm", "convert-arith-to-llvm"}
     assert before <= set(names[:functions])
     assert "convert-to-llvm" not in names
