@@ -25,6 +25,8 @@ def build_library(
         raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
     options = Options(target or default_build_target(), threads, prefix)
     source = Source.read(file)
+    for path in (library, header_path):
+        _check_replaceable(path, file)
     artifact = build(source, options)
     write(library, artifact.library.read_bytes(), 0o755)
     write(header_path, header(header_path.name, artifact.functions).encode(), 0o644)
@@ -43,8 +45,19 @@ def _check_folder(path: Path) -> None:
         raise KinaValueError(f"{path}: cannot write to the folder {path.parent}: permission denied")
 
 
+def _check_replaceable(path: Path, program: Path | None = None) -> None:
+    """Raise `KinaValueError` if something is in the place of `path` that must stay there."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise KinaValueError(f"{path}: is not a regular file, and only such are replaced")
+    if program is not None and path.samefile(program):
+        raise KinaValueError(f"{path}: is the program itself, give another name for the output")
+
+
 def write(path: Path, data: bytes, mode: int) -> None:
     """Write a file under a temporary name, then rename it, so that no half of it is ever seen."""
+    _check_replaceable(path)
     temporary: str | None = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=".kina-", dir=path.parent)

@@ -7,7 +7,9 @@ they index, other integers in -8 .. 7; Bool is fair. The same seed gives the sam
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ DEFAULT_SIZE = 4
 """The size of a symbolic dimension that neither `--size` nor a file gives."""
 
 _MARGIN = 1e-6
+_WIDEST_DRAW = 8
+"""Bytes per element while random numbers are drawn."""
+_MOST_DIGITS = 19
+"""Of a size; more is past 64 bits."""
 
 
 def _uniform(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -74,6 +80,7 @@ class Inputs:
         if parameter.name in self._files:
             return _as_stored(parameter.type, self._files[parameter.name])
         shape = result_shape(parameter.type, self._sizes)
+        _check_size(parameter, shape)
         if text.startswith("random:"):
             return self._draw(index, parameter, shape, text.removeprefix("random:"))
         return np.full(shape, _number(parameter, text))
@@ -121,9 +128,18 @@ def _assignments(option: str, texts: Sequence[str], names: Sequence[str]) -> dic
 
 
 def _size(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    digits = text.lstrip("0")
+    if not text.isdecimal() or not digits:
         raise KinaValueError(f"--size {name}={text}: expected a number of at least 1")
-    return int(text)
+    if len(digits) > _MOST_DIGITS:
+        raise KinaValueError(f"--size {name}={digits[:_MOST_DIGITS]}…: is too large")
+    return int(digits)
+
+
+def _check_size(parameter: Parameter, shape: tuple[int, ...]) -> None:
+    """Raise `KinaValueError` for a shape that NumPy would not even try to allocate."""
+    if prod(shape) * _WIDEST_DRAW > sys.maxsize:
+        raise KinaValueError(f"'{parameter.name}' of shape {list(shape)} is too large")
 
 
 def _read(name: str, text: str) -> Array:
@@ -134,8 +150,14 @@ def _read(name: str, text: str) -> Array:
         raise KinaValueError(f"--arg {name}={text}: cannot read the array: {reason}") from None
 
 
+def stored(array: Array) -> Array:
+    """`array` as NumPy's files can hold it: the dtypes of ml_dtypes as raw bytes."""
+    native = array.dtype.isbuiltin == 1
+    return array if native else array.view(f"V{array.dtype.itemsize}")
+
+
 def _as_stored(type_: TensorType, array: Array) -> Array:
-    """NumPy stores the dtypes of ml_dtypes as raw bytes; here they get their meaning back."""
+    """What `stored` made raw bytes gets its meaning back."""
     wanted = numpy_dtype(type_.dtype)
     raw = array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize
     return array.view(wanted) if raw else array

@@ -19,7 +19,6 @@ from kina.errors import KinaError, render_all
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Compile and run programs of the Kina tensor language.",
@@ -72,7 +71,7 @@ def build(
     file: Program,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The library to write [default: FILE with .so]."),
+        typer.Option("-o", "--output", help="The library to write [default: ./FILE with .so]."),
     ] = None,
     target: TargetOption = None,
     threads: Annotated[bool, typer.Option(help="Use OpenMP where the work is worth it.")] = True,
@@ -142,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run `kina` with `arguments` (default: the command line) and exit."""
     try:
         status = _run(arguments)
-        sys.stdout.flush()
+        # Unlike sys.stdout.flush(), this copes with an output that was closed from the start.
+        print(end="", flush=True)
     except OSError as error:
         # Python would flush once more on its way out, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -153,8 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return app(arguments, prog_name="kina", standalone_mode=False) or 0
+        return app(words or ["--help"], prog_name="kina", standalone_mode=False) or 0
     except KinaError as error:
         if os.environ.get("KINA_DEBUG") == "1":
             raise

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from kina.cli.build import write
-from kina.cli.inputs import Inputs
+from kina.cli.inputs import Inputs, stored
 from kina.errors import Diagnostic, KinaError, KinaValueError, Note
 from kina.runtime.module import Function, Module, load
 from kina.runtime.numpy_types import Array
@@ -76,7 +76,7 @@ def _save(folder: Path, function: Function, results: Sequence[Array]) -> None:
         number = "" if len(results) == 1 else f"{index}"
         path = folder / f"{function.type.name}{number}.npy"
         data = BytesIO()
-        np.save(data, array, allow_pickle=False)
+        np.save(data, stored(array), allow_pickle=False)
         write(path, data.getvalue(), 0o644)
         print(f"wrote {path}")
 

@@ -31,7 +31,8 @@ class Source:
     """
 
     def __init__(self, name: str, text: str) -> None:
-        self.name = name
+        # A file's name need not be UTF-8, but IR and messages are.
+        self.name = name.encode("utf-8", "backslashreplace").decode("utf-8")
         self.text = text.removeprefix(_BOM)
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         self._shown = 0, ""
@@ -83,6 +84,10 @@ class Source:
         shown = self._line(line)
         width = max(1, min(end - start, len(shown) - column + 1))
         return Span(self.name, line, column, width, shown)
+
+    def lines(self) -> list[str]:
+        """Every line as messages show it."""
+        return [self._line(number) for number in range(1, len(self._line_starts) + 1)]
 
     def _line(self, line: int) -> str:
         """The text of a line as messages show it; the last one is kept, for it may be long."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -144,6 +145,31 @@ def test_unusable_chosen_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("KINA_CACHE", str(blocked / "cache"))
     with pytest.raises(kina.KinaValueError, match=r"KINA_CACHE: .*Not a directory"):
         kina.compile(PROGRAM)
+
+
+def test_a_read_only_folder_serves_what_it_holds(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's image may come with it."""
+
+    def read_only(_: Path) -> str:
+        return "permission denied"
+
+    kina.compile(PROGRAM)
+    monkeypatch.setattr(cache, "_unusable", read_only)
+    assert works(kina.compile(PROGRAM))
+    with pytest.raises(kina.KinaValueError, match=r"KINA_CACHE: .*: permission denied"):
+        kina.compile(PROGRAM + "// another")
+
+
+def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(cache, "_write_meta", full)
+    with pytest.raises(kina.KinaError, match=f"{folder}: No space left"):
+        kina.compile(PROGRAM)
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.parametrize("home", ["missing", "blocked"])
