@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from kina.passes.scheduling.buffers import Buffers, base_of
-from kina.passes.scheduling.graph import shape_of
+from kina.passes.scheduling.buffers import Buffers
+from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import Caller, launch
 from kina.passes.scheduling.transform import Scheduled, schedule_text

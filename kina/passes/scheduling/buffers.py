@@ -6,7 +6,7 @@ from xdsl.dialects import arith, bufferization, memref, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from kina.passes.scheduling.graph import element_of, owner, shape_of, static_shape
+from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
 from kina.passes.scheduling.space import Size
 
 INDEX = IndexType()
@@ -32,14 +32,6 @@ def index_of(size: Size, before: Operation) -> SSAValue:
             factor = insert(arith.IndexCastOp(factor, INDEX), before)
         value = factor if value is None else insert(arith.MuliOp(value, factor), before)
     assert value is not None
-    return value
-
-
-def base_of(value: SSAValue) -> SSAValue:
-    """The tensor that a chain of reshapes starts from: all of them share its memory."""
-    op = owner(value)
-    if isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
-        return base_of(op.src)
     return value
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, bufferization, linalg, memref, tensor
@@ -92,18 +93,33 @@ def groups_of(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> list[list[in
     return [[i.value.data for i in group] for group in op.reassociation]
 
 
+def factors_of(value: SSAValue) -> list[Shape]:
+    """The sizes of a tensor, each as a product: a collapse multiplies what has no name."""
+    op = owner(value)
+    if not isinstance(op, tensor.CollapseShapeOp):
+        return [(dim,) for dim in shape_of(value)]
+    source = shape_of(op.src)
+    return [tuple(source[i] for i in group if source[i] != 1) for group in groups_of(op)]
+
+
 def collapsed_shape(op: tensor.CollapseShapeOp) -> Shape:
     """The result sizes of a collapse of at most one dynamic dimension per group."""
-    source = shape_of(op.src)
-    result: list[Dim] = []
-    for group in groups_of(op):
-        dynamic = [source[i] for i in group if source[i] != 1]
-        assert len(dynamic) <= 1 or all(isinstance(d, int) for d in dynamic)
-        size: Dim = 1
-        for dim in dynamic:
-            size = size * dim if isinstance(dim, int) and isinstance(size, int) else dim
-        result.append(size)
-    return tuple(result)
+    return tuple(map(_only_size, factors_of(op.result)))
+
+
+def _only_size(factors: Shape) -> Dim:
+    known = prod(dim for dim in factors if isinstance(dim, int))
+    named = [dim for dim in factors if not isinstance(dim, int)]
+    assert not named or (known, len(named)) == (1, 1), "a product of sizes has no name"
+    return named[0] if named else known
+
+
+def base_of(value: SSAValue) -> SSAValue:
+    """The tensor that a chain of reshapes starts from: all of them share its memory."""
+    op = owner(value)
+    if isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
+        return base_of(op.src)
+    return value
 
 
 def access_of(affine: AffineMap) -> Access | None:

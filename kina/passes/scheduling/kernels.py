@@ -15,7 +15,16 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from kina.passes.scheduling.fusion import Fuser, Stage
-from kina.passes.scheduling.graph import UNIT, Access, Node, Shape, is_unit_view, node_of, owner
+from kina.passes.scheduling.graph import (
+    UNIT,
+    Access,
+    Node,
+    Shape,
+    base_of,
+    is_unit_view,
+    node_of,
+    owner,
+)
 
 # Ops that only name sizes, constants and tensors: they never order anything.
 NAMES = (
@@ -156,8 +165,9 @@ class Plan:
                 continue
             stage = stages[node.value] = Fuser(node, self.nodes, stays).build()
             read = [value for value, _ in stage.leaves]
-            pending += [self.nodes[v] for v in (*read, *stage.captured) if v in self.nodes]
-            self._wanted.update(v for v in stage.captured if v in self.nodes)
+            captured = [base_of(value) for value in stage.captured]
+            pending += [self.nodes[v] for v in (*read, *captured) if v in self.nodes]
+            self._wanted.update(v for v in captured if v in self.nodes)
         return stages
 
     def _keep(self, op: Operation) -> None:
@@ -167,10 +177,11 @@ class Plan:
     def _place(self, stage: Stage) -> None:
         self._stage[stage.value] = stage
         leaves = [(v, a, self._position[v]) for v, a in stage.leaves if v in self._position]
-        captured = [
-            self._position[v] for v in (*stage.captured, *stage.scalars) if v in self._position
-        ]
-        earliest = max([0, *(p for _, _, p in leaves), *(p + 1 for p in captured)])
+        # Captured tensors, and leaves that are reshapes, must be finished before.
+        others = [v for v, _ in stage.leaves if v not in self._position]
+        bases = [base_of(v) for v in (*stage.captured, *stage.scalars, *others)]
+        finished = [self._position[v] + 1 for v in bases if v in self._position]
+        earliest = max([0, *(p for _, _, p in leaves), *finished])
         for position in reversed(range(earliest, len(self.steps))):
             kernel = self.steps[position]
             if isinstance(kernel, Kernel) and related(kernel, stage):
@@ -244,13 +255,20 @@ def shared(node: Node) -> bool:
 
 def is_row_value(node: Node) -> bool:
     """Whether a value is computed once per row from a reduction of the row."""
-    for value, access in zip(node.op.inputs, node.accesses, strict=False):
-        op = owner(value)
-        if not isinstance(op, linalg.ops.GenericOp) or len(set(access) - {UNIT}) < len(node.dims):
-            continue
-        producer = node_of(op)
-        if producer is not None and (producer.axis is not None or is_row_value(producer)):
-            return True
+    seen: set[Operation] = set()
+    pending = [node]
+    while pending:
+        reader = pending.pop()
+        for value, access in zip(reader.op.inputs, reader.accesses, strict=False):
+            op = owner(value)
+            if op is None or op in seen or len(set(access) - {UNIT}) < len(reader.dims):
+                continue
+            seen.add(op)
+            if (producer := node_of(op)) is None:
+                continue
+            if producer.axis is not None:
+                return True
+            pending.append(producer)
     return False
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, func, omp, scf
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from kina.passes.scheduling.buffers import INDEX, Buffers, index_of, insert
+from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.outline import KernelBuilder
 from kina.passes.scheduling.space import Size, Space, space_of
@@ -88,7 +89,7 @@ class Launch:
         caller.scheduled.append(Scheduled(name, kernel, space, tuple(builder.roots)))
         self._arguments = {v: self._index(size) for size, v in builder.sizes.items()}
         self._arguments |= {v: caller.buffers.pointer(t) for t, v in builder.pointers.items()}
-        self._arguments |= {v: scalar for scalar, v in builder.scalars.items()}
+        self._arguments |= {v: self._scalar(s) for s, v in builder.scalars.items()}
         if builder.first is not None and first is not None:
             self._arguments[builder.first] = self._index(first)
         self._whole = {loop: self._index(space.sizes[loop]) for loop in space.ranged}
@@ -139,6 +140,16 @@ class Launch:
 
     def _index(self, size: Size) -> SSAValue:
         return index_of(size, self._before)
+
+    def _scalar(self, scalar: SSAValue) -> SSAValue:
+        """A scalar from outside; a size is computed again: its op may stand further down."""
+        size = canonical_dim(scalar)
+        if size is scalar:
+            return scalar
+        index = self._index(Size.product([size]))
+        if isinstance(scalar.type, IndexType):
+            return index
+        return self._here(arith.IndexCastOp(index, scalar.type))
 
     def _call(self, ranges: Ranges) -> func.CallOp:
         for loop, (first, count) in self._builder.ranges.items():

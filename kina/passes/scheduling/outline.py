@@ -31,7 +31,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import UNIT, Access, element_of, owner, shape_of, static_shape
+from kina.passes.scheduling.graph import (
+    UNIT,
+    Access,
+    element_of,
+    factors_of,
+    owner,
+    shape_of,
+    static_shape,
+)
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.space import Size, Space
 
@@ -220,9 +228,9 @@ class KernelBuilder:
     def _whole(self, value: SSAValue) -> SSAValue:
         """All of a stored tensor, for reads at computed places."""
         if value not in self._wholes:
-            shape = shape_of(value)
-            sizes = [self._known_or_argument(Size.product([dim])) for dim in shape]
-            strides = [Size.product(shape[i + 1 :]) for i in range(len(shape))]
+            dims = [Size.product(factors) for factors in factors_of(value)]
+            sizes = [self._known_or_argument(dim) for dim in dims]
+            strides = [Size.product_of(dims[i + 1 :]) for i in range(len(dims))]
             self._wholes[value] = self._tensor(self._cast(value, sizes, strides, None))
         return self._wholes[value]
 
