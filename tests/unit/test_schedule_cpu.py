@@ -98,3 +98,13 @@ def test_sums_combine_as_a_halving_tree() -> None:
     schedule = scheduled(nll(4, 512))[1]
     for half in (32, 16, 8, 4, 2):
         assert f"split_factor = {half}," in schedule
+
+
+@pytest.mark.parametrize("step", ["let x = x + x", "let e = x.exp() in let x = e * e"])
+def test_long_chains_are_one_kernel(step: str) -> None:
+    """No recursion along a chain, and no walk over each of its 2^n paths."""
+    count = 600 if "exp" not in step else 60
+    body = " in ".join([step] * count)
+    text = f"let f = fn(x: tensor<F32, [16]>) -> tensor<F32, [16]> {{ {body} in x }}"
+    module, _ = scheduled(text)
+    assert len(kernels(module)) == 1

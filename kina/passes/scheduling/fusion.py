@@ -6,7 +6,7 @@ the row reads. A cheap value is recomputed rather than kept: memory is what is s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -65,6 +65,8 @@ class Stage:
 
 
 Stays: TypeAlias = Callable[[Node, Node, Access], bool]
+Read: TypeAlias = tuple[SSAValue, Access]
+"""A tensor and how it is walked."""
 
 
 class Fuser:
@@ -75,7 +77,8 @@ class Fuser:
     ) -> None:
         self.stage = Stage(node)
         self._nodes, self._stays = nodes, stays
-        self._scalars: dict[tuple[SSAValue, Access], SSAValue] = {}
+        self._scalars: dict[Read, SSAValue] = {}
+        self._inlined: dict[Read, Node | None] = {}
         self._constants: dict[Operation, SSAValue] = {}
 
     def build(self) -> Stage:
@@ -97,16 +100,37 @@ class Fuser:
         return self.stage
 
     def _read(self, value: SSAValue, access: Access) -> SSAValue:
-        value, access = through_view(value, access)
-        if (value, access) not in self._scalars:
-            producer = self._nodes.get(value)
-            if (splat := splat_of(value)) is not None:
-                self._scalars[value, access] = self._add(arith.ConstantOp(splat))
-            elif producer is None or self._stays(self.stage.node, producer, access):
-                self._scalars[value, access] = self._leaf(value, access)
+        """The scalar read; what it rests on comes first, from a stack: chains may be long."""
+        wanted = through_view(value, access)
+        pending = [wanted]
+        while pending:
+            read = pending[-1]
+            if read in self._scalars:
+                pending.pop()
+            elif missing := [r for r in self._rests_on(read) if r not in self._scalars]:
+                pending += reversed(missing)
             else:
-                self._scalars[value, access] = self._inline(producer, access, {})
-        return self._scalars[value, access]
+                self._scalars[read] = self._make(*read)
+        return self._scalars[wanted]
+
+    def _rests_on(self, read: Read) -> list[Read]:
+        if read not in self._inlined:
+            self._inlined[read] = self._find_inlined(*read)
+        producer = self._inlined[read]
+        return [] if producer is None else [r for _, r in operand_reads(producer, read[1])]
+
+    def _find_inlined(self, value: SSAValue, access: Access) -> Node | None:
+        """The node that makes `value` if its body is repeated here."""
+        producer = self._nodes.get(value)
+        if producer is None or splat_of(value) is not None:
+            return None
+        return None if self._stays(self.stage.node, producer, access) else producer
+
+    def _make(self, value: SSAValue, access: Access) -> SSAValue:
+        if (splat := splat_of(value)) is not None:
+            return self._add(arith.ConstantOp(splat))
+        producer = self._inlined[value, access]
+        return self._inline(producer, access, {}) if producer else self._leaf(value, access)
 
     def _leaf(self, value: SSAValue, access: Access) -> SSAValue:
         block = self.stage.block
@@ -116,12 +140,8 @@ class Fuser:
 
     def _inline(self, node: Node, access: Access, known: dict[SSAValue, SSAValue]) -> SSAValue:
         body = node.op.body.block
-        for argument, operand, inner in zip(
-            body.args[:-1], node.op.inputs, node.accesses[:-1], strict=True
-        ):
-            composed = tuple(UNIT if d == UNIT else access[d] for d in inner)
-            if argument.uses:
-                known[argument] = self._read(operand, composed)
+        for argument, read in operand_reads(node, access):
+            known[argument] = self._read(*read)
         for op in body.ops:
             if isinstance(op, linalg.ops.YieldOp):
                 return self._outside(op.operands[0], known)
@@ -183,6 +203,17 @@ class Fuser:
         if value not in found:
             found.append(value)
         return value
+
+
+def operand_reads(node: Node, access: Access) -> Iterator[tuple[BlockArgument, Read]]:
+    """What the body of `node` reads at `access`, by the arguments that stand for it."""
+    body = node.op.body.block
+    for argument, operand, inner in zip(
+        body.args[:-1], node.op.inputs, node.accesses[:-1], strict=True
+    ):
+        if argument.uses:
+            composed = tuple(UNIT if d == UNIT else access[d] for d in inner)
+            yield argument, through_view(operand, composed)
 
 
 def splat_of(value: SSAValue) -> IntegerAttr | FloatAttr | None:

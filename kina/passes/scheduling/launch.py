@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, func, omp, scf
+from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -163,6 +163,9 @@ class Launch:
 
     def _parallel(self, want: SSAValue, zero: SSAValue) -> Operation:
         """An `omp.parallel` of at most `want` threads, each with its share of one loop."""
+        # The largest dialect of all: most programs are too small for threads and skip it.
+        from xdsl.dialects import omp
+
         limit = self._here(self._runtime("omp_get_max_threads"))
         most = self._here(arith.IndexCastOp(limit, INDEX))
         team = self._here(arith.IndexCastOp(self._here(arith.MinUIOp(want, most)), I32))
