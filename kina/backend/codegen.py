@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kina.backend import pipeline
 from kina.backend.frames import check_allocations
+from kina.backend.prefetch import fetch_next_rows
 from kina.backend.targets import Target, host_machine
 from kina.backend.toolchain import (
     CC,
@@ -48,8 +49,9 @@ class Code:
 
 
 def to_llvm_ir(code: Code) -> str:
-    """LLVM IR of a module; every function's heap is checked."""
-    return check_allocations(run(MLIR_TRANSLATE, ["--mlir-to-llvmir"], _to_llvm_dialect(code)))
+    """LLVM IR of a module; every function's heap is checked, kernels fetch the next row."""
+    llvm_ir = run(MLIR_TRANSLATE, ["--mlir-to-llvmir"], _to_llvm_dialect(code))
+    return fetch_next_rows(check_allocations(llvm_ir))
 
 
 def _to_llvm_dialect(code: Code) -> str:

@@ -108,3 +108,23 @@ def test_long_chains_are_one_kernel(step: str) -> None:
     text = f"let f = fn(x: tensor<F32, [16]>) -> tensor<F32, [16]> {{ {body} in x }}"
     module, _ = scheduled(text)
     assert len(kernels(module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "distance"), [(50257, "2:50257"), ("V", "3:%2"), (512, None), (1 << 20, None)]
+)
+def test_rows_walked_twice_fetch_the_next(size: int | str, distance: str | None) -> None:
+    """Only where a row is long, and still fits a core's cache."""
+    module, _ = scheduled(nll(1024, size), threads=True)
+    asks = [
+        str(f.attributes["passthrough"]) for f in kernels(module) if "passthrough" in f.attributes
+    ]
+    assert len(asks) == (distance is not None)
+    assert distance is None or f'"{distance}"' in asks[0]
+
+
+def test_a_single_walk_fetches_nothing_ahead() -> None:
+    module, _ = scheduled(
+        "let f = fn(x: tensor<F32, [64, 50257]>) -> tensor<F32, [64]> { x.reduce(op=max, axis=1) }"
+    )
+    assert all("passthrough" not in f.attributes for f in kernels(module))

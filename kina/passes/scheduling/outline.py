@@ -9,10 +9,9 @@ from typing import TypeAlias, cast
 from xdsl.dialects import arith, func, linalg, memref, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    AffineMapAttr,
+    ArrayAttr,
     DenseArrayBase,
     FunctionType,
-    IndexType,
     IntAttr,
     IntegerAttr,
     IntegerType,
@@ -31,8 +30,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.passes.scheduling.fusion import Stage
+from kina.passes.scheduling.generic import INDEX, generic, index_constant, index_op
 from kina.passes.scheduling.graph import (
-    UNIT,
     Access,
     element_of,
     factors_of,
@@ -41,9 +40,9 @@ from kina.passes.scheduling.graph import (
     static_shape,
 )
 from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.next_rows import NEXT_ROW, next_rows
 from kina.passes.scheduling.space import Size, Space
 
-INDEX = IndexType()
 # xDSL's own definitions of these two refuse a memref with a layout.
 TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
 KnownSize: TypeAlias = tuple[int, SSAValue | None]
@@ -93,11 +92,28 @@ class KernelBuilder:
         # Roots in the order of their ops, all stores after the last: then their loops can merge.
         self.block.add_ops([self._store(value) for value in [*direct, *copied]])
         self.block.add_op(func.ReturnOp())
+        ahead = self._next_rows()
         types = [argument.type for argument in self.block.args]
         region = Region(self.block)
-        return func.FuncOp(
+        function = func.FuncOp(
             self.name, FunctionType.from_lists(types, []), region, StringAttr("private")
         )
+        if ahead:
+            pair = ArrayAttr([StringAttr(NEXT_ROW), StringAttr(" ".join(ahead))])
+            function.attributes["passthrough"] = ArrayAttr([pair])
+        return function
+
+    def _next_rows(self) -> list[str]:
+        """Where the next row is of each tensor that is walked more than once."""
+        return [
+            f"{self.block.args.index(self.pointers[value])}:{self._written(distance)}"
+            for value, distance in next_rows(self.kernel, self.space)
+        ]
+
+    def _written(self, size: Size) -> str:
+        if not size.factors:
+            return str(size.known)
+        return f"%{self.block.args.index(self._size(size))}"
 
     # What comes from the caller.
 
@@ -169,16 +185,7 @@ class KernelBuilder:
         """The part of a stored tensor that this call works on, as a memref over loops."""
         space = self.space
         loops = space.access(self.kernel.frame, stage, frame_access)
-        mine = self.kernel.frame.dim_map(stage)
-        shape = shape_of(value)
-        strides: dict[int, Size] = {}
-        for position, dim in enumerate(frame_access):
-            loop = UNIT if dim == UNIT else space.loop(mine[dim])
-            if loop != UNIT:
-                strides[loop] = strides[loop + 1] = Size.product(shape[position + 1 :])
-        if space.last in loops and space.block is not None:
-            base = strides[space.last]
-            strides[space.last] = Size(base.known * space.block, base.factors)
+        strides = space.strides(self.kernel.frame, stage, frame_access, shape_of(value))
         offset = None
         for loop in loops:
             if loop in self.ranges:
@@ -386,32 +393,3 @@ class KernelBuilder:
         body.add_op(linalg.ops.YieldOp(body.args[0]))
         maps = [AffineMap.identity(rank)] * 2
         return self._add(generic([value], target, body, maps, ["parallel"] * rank))
-
-
-def index_constant(value: int) -> Operation:
-    """A constant of type index."""
-    return arith.ConstantOp.from_int_and_width(value, INDEX)
-
-
-def index_op(loop: int) -> linalg.ops.IndexOp:
-    """The current iteration of a loop of the op around it."""
-    dim = IntegerAttr(loop, i64)
-    return linalg.ops.IndexOp.create(properties={"dim": dim}, result_types=[INDEX])
-
-
-def generic(
-    inputs: Sequence[SSAValue],
-    start: SSAValue,
-    body: Block,
-    maps: Sequence[AffineMap],
-    kinds: Sequence[str],
-) -> linalg.ops.GenericOp:
-    """A `linalg.generic` with one result."""
-    return linalg.ops.GenericOp(
-        inputs,
-        [start],
-        Region(body),
-        [AffineMapAttr(m) for m in maps],
-        [linalg.attrs.IteratorTypeAttr(linalg.attrs.IteratorType(kind)) for kind in kinds],
-        [start.type],
-    )

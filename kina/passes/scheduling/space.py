@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import UNIT, Access, Dim
+from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape
 from kina.passes.scheduling.kernels import Frame, Kernel
 
 
@@ -96,6 +96,19 @@ class Space:
     def loops(self, frame: Frame, stage: Stage) -> Access:
         """The loops of a stage."""
         return self.split(sorted({self.loop(d) for d in frame.dim_map(stage)}))
+
+    def strides(self, frame: Frame, stage: Stage, access: Access, shape: Shape) -> dict[int, Size]:
+        """How many elements apart the iterations of each loop walk a tensor of `shape`."""
+        mine = frame.dim_map(stage)
+        strides: dict[int, Size] = {}
+        for position, dim in enumerate(access):
+            loop = UNIT if dim == UNIT else self.loop(mine[dim])
+            if loop != UNIT:
+                strides[loop] = strides[loop + 1] = Size.product(shape[position + 1 :])
+        if self.last in strides and self.block is not None:
+            base = strides[self.last]
+            strides[self.last] = Size(base.known * self.block, base.factors)
+        return strides
 
     @property
     def parallel(self) -> tuple[int, ...]:
