@@ -154,7 +154,7 @@ _OPTIMISE = (
     "internalize",
     "default<O3>",
     # Vectors of 64 elements go through memory a register at a time, the next rows on their way.
-    "function(scalarizer<load-store;min-bits=512>,instcombine,loop-data-prefetch)",
+    "function(scalarizer<load-store;min-bits=512>,instcombine<no-verify-fixpoint>,loop-data-prefetch)",
 )
 _PREFETCH = (
     "-prefetch-distance=300",

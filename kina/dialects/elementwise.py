@@ -171,14 +171,17 @@ class ConstantOp(IRDLOperation):
         """Write what `parse` reads.
 
         NaN and infinities go out as the payload's bytes: xDSL prints them as `0x…` elements, but
-        its parser takes those for integers.
+        its parser takes those for integers. So do zeros of both signs, which xDSL calls a splat.
         """
         printer.print_string(" ")
-        if all(map(isfinite, cast(Iterable[float], self.value.iter_values()))):
+        raw = self.value.data.data
+        one = raw[: len(raw) // len(self.value)]
+        alike = raw == one * len(self.value)
+        finite = all(map(isfinite, cast(Iterable[float], self.value.iter_values())))
+        if finite and alike == self.value.is_splat():
             printer.print_attribute(self.value)
         else:
-            raw = self.value.data.data
-            shown = raw[: len(raw) // len(self.value)] if self.value.is_splat() else raw
+            shown = one if alike else raw
             printer.print_string(f'dense<"0x{shown.hex().upper()}"> : ')
             printer.print_attribute(self.value.type)
         printer.print_op_attributes(self.attributes)

@@ -10,10 +10,10 @@ import pytest
 from helpers.same import check_both_ways
 
 SIZES = (
-    {"A": 2, "B": 3, "C": 5, "V": 5, "D": 3, "N": 4},
-    {"A": 1, "B": 1, "C": 1, "V": 1, "D": 1, "N": 1},
-    {"A": 65, "B": 7, "C": 66, "V": 70, "D": 65, "N": 9},
-    {"A": 3, "B": 70, "C": 1, "V": 2, "D": 130, "N": 1},
+    {"A": 2, "B": 3, "C": 5, "V": 5, "D": 3, "N": 4, "one": 1},
+    {"A": 1, "B": 1, "C": 1, "V": 1, "D": 1, "N": 1, "one": 1},
+    {"A": 65, "B": 7, "C": 66, "V": 70, "D": 65, "N": 9, "one": 1},
+    {"A": 3, "B": 70, "C": 1, "V": 2, "D": 130, "N": 1, "one": 1},
 )
 
 RESHAPES = """
@@ -38,10 +38,13 @@ let read_with_its_source = fn(x: tensor<I32, [A, B]>) -> (
   let flipped = (y + 1).reshape([B, A]) in
   (y, x + r, x.reduce(op=sum, axis=1) + flipped.reduce(op=max, axis=0))
 }
-let static = fn(x: tensor<I32, [4, 6]>) -> (tensor<I32, [4, 6]>, tensor<I32, [4]>, tensor<I32, [6]>) {
+let static = fn(x: tensor<I32, [4, 6]>) -> (
+  tensor<I32, [4, 6]>, tensor<I32, [4]>, tensor<I32, [6]>
+) {
   let y = x * x in
   let r = (y - 1).reshape([6, 4]) in
-  (y, x.reduce(op=sum, axis=1) + r.reduce(op=max, axis=0), y.reduce(op=min, axis=0) * r.reduce(op=sum, axis=1))
+  let columns = y.reduce(op=min, axis=0) * r.reduce(op=sum, axis=1) in
+  (y, x.reduce(op=sum, axis=1) + r.reduce(op=max, axis=0), columns)
 }
 let unit_view_of_computed = fn(x: tensor<I32, [V, 1, D]>, in_V: tensor<I64, [N]>) -> (
   tensor<I32, [N, D]>, tensor<I32, [V, D]>
@@ -73,7 +76,22 @@ let several_index_axes = fn(t: tensor<F32, [V, D]>, in_V: tensor<I64, [N, 3]>) -
 }
 """
 
+# LLVM's instcombine, asked for once more at the end, is not done after one round here.
+UNITS = """
+let units = fn(
+  x: tensor<I64, [31]>, y: tensor<I4, [A, B, 1, C, 1]>, in_one: tensor<I64, [A, B, C, 1]>
+) -> (
+  tensor<I4, [A, B, 1, C, 1]>, tensor<I4, [A, B, 1, C, 1]>, tensor<I64, [31]>,
+  tensor<I4, [A, B, C, 1]>, tensor<I64, [31]>, tensor<I64, [1, 2, 2]>
+) {
+  let sums = y.reduce_keep(op=sum, axis=4) in
+  let twice = y + sums in
+  let taken = twice.take_along_axis(in_one, axis=2) in
+  (sums, twice, -x, taken, x * x, tensor<I64, [1, 2, 2]>(-8))
+}
+"""
 
-@pytest.mark.parametrize("text", [RESHAPES, CHECKS], ids=["reshapes", "checks"])
+
+@pytest.mark.parametrize("text", [RESHAPES, CHECKS, UNITS], ids=["reshapes", "checks", "units"])
 def test_both_ways(text: str) -> None:
     check_both_ways(text, SIZES)

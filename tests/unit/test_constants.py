@@ -73,3 +73,9 @@ def test_readable_where_it_can_be() -> None:
 def test_a_constant_needs_a_dense_payload() -> None:
     with pytest.raises(ParseError, match="expected a dense<…> payload"):
         reparsed("builtin.module { %0 = kina.constant 3 : i64 -> tensor<1xi64> }")
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("values", [[0.0, -0.0, 0.0], [-0.0, 0.0, 0.0], [-0.0, -0.0, -0.0]])
+def test_zeros_keep_their_signs(dtype: DType, values: list[float]) -> None:
+    round_trip(dtype, values, [3], Placement.HOST)
