@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kina.backend.toolchain import (
     MLIR_OPT,
     MLIR_TRANSLATE,
     OPT,
+    Process,
     cross_cc,
     openmp_library,
     run,
@@ -48,24 +50,55 @@ class Code:
     schedule: str | None = None
 
 
+class Translator:
+    """mlir-opt and mlir-translate, started; they load while the program is still being lowered.
+
+    `scheduled` says whether the code will have a schedule. `stack` stops the tools in the end.
+    """
+
+    def __init__(self, stack: ExitStack, *, scheduled: bool) -> None:
+        self._schedule: Path | None = None
+        if scheduled:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-"))
+            self._schedule = Path(folder, "schedule.mlir")
+        passes = pipeline.arguments(pipeline.mlir_passes(self._schedule))
+        self._opt = stack.enter_context(Process(MLIR_OPT, passes))
+        self._translate = stack.enter_context(Process(MLIR_TRANSLATE, ["--mlir-to-llvmir"]))
+
+    def to_llvm_ir(self, code: Code) -> str:
+        """LLVM IR of a module; every function's heap is checked. Once per translator."""
+        if self._schedule is not None:
+            self._schedule.write_text(code.schedule or "", encoding="utf-8")
+        llvm_ir = self._translate.finish(self._opt.finish(code.mlir))
+        return fetch_next_rows(check_allocations(llvm_ir))
+
+
+class Compiler:
+    """opt and llc for one target, started likewise; all but the `public` functions are internal."""
+
+    def __init__(self, stack: ExitStack, target: Target, public: Sequence[str], path: Path) -> None:
+        self.path = path
+        self._opt = stack.enter_context(Process(OPT, _optimise(target, public)))
+        self._llc = stack.enter_context(Process(LLC, _to_object(target, path)))
+
+    def to_object(self, llvm_ir: str, rename: Callable[[str], str]) -> None:
+        """Write LLVM IR as an object file, its functions renamed. Once per compiler."""
+        self._llc.finish(rename(self._opt.finish(llvm_ir)))
+
+
 def to_llvm_ir(code: Code) -> str:
-    """LLVM IR of a module; every function's heap is checked, kernels fetch the next row."""
-    llvm_ir = run(MLIR_TRANSLATE, ["--mlir-to-llvmir"], _to_llvm_dialect(code))
-    return fetch_next_rows(check_allocations(llvm_ir))
-
-
-def _to_llvm_dialect(code: Code) -> str:
-    if code.schedule is None:
-        return run(MLIR_OPT, pipeline.arguments(pipeline.mlir_passes(None)), code.mlir)
-    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
-        schedule = Path(folder, "schedule.mlir")
-        schedule.write_text(code.schedule, encoding="utf-8")
-        return run(MLIR_OPT, pipeline.arguments(pipeline.mlir_passes(schedule)), code.mlir)
+    """LLVM IR of a module; every function's heap is checked."""
+    with ExitStack() as stack:
+        return Translator(stack, scheduled=code.schedule is not None).to_llvm_ir(code)
 
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
     """LLVM IR after -O3, all but the `public` functions internal."""
-    return run(OPT, ["-S", *target.flags, *pipeline.optimise_passes(public)], llvm_ir)
+    return run(OPT, _optimise(target, public), llvm_ir)
+
+
+def _optimise(target: Target, public: Sequence[str]) -> list[str]:
+    return ["-S", *target.flags, *pipeline.optimise_passes(public)]
 
 
 def to_assembly(llvm_ir: str, target: Target) -> str:
@@ -75,7 +108,11 @@ def to_assembly(llvm_ir: str, target: Target) -> str:
 
 def to_object(llvm_ir: str, target: Target, path: Path) -> None:
     """Write optimised LLVM IR as an object file."""
-    run(LLC, [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path], llvm_ir)
+    run(LLC, _to_object(target, path), llvm_ir)
+
+
+def _to_object(target: Target, path: Path) -> list[str | Path]:
+    return [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path]
 
 
 def uses_openmp(llvm_ir: str) -> bool:

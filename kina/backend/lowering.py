@@ -14,7 +14,6 @@ from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from kina.backend import pipeline
-from kina.backend.c_names import check_symbol
 from kina.backend.codegen import Code
 from kina.backend.index_ranges import index_ranges
 from kina.backend.metadata import CompiledFunction
@@ -23,6 +22,7 @@ from kina.backend.targets import TARGETS
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
+from kina.frontend.typed import TypedProgram
 from kina.types import Signature
 from kina.universe import pass_getter
 
@@ -54,11 +54,9 @@ def to_linalg(module: ModuleOp) -> None:
     _apply(module, pipeline.INLINE + pipeline.TO_LINALG)
 
 
-def lower(source: Source, options: Options) -> Lowered:
-    """The whole way from source to C functions on linalg."""
-    module, signatures = kina_module(source)
-    for name in signatures:
-        check_symbol(options.prefix + name, options.prefix)
+def lower(program: TypedProgram, options: Options) -> Lowered:
+    """The whole way from a typed program to C functions on linalg."""
+    module, signatures = generate(program), program.signatures
     _apply(module, pipeline.INLINE)
     kina_ir = show(module, locations=True)
     ranges = {name: index_ranges(function) for name, function in _functions(module).items()}

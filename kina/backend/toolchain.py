@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
 
 from kina.errors import Diagnostic, KinaToolchainError, Note
 
@@ -222,29 +223,57 @@ def _missing(tool: Tool, rejected: Sequence[str]) -> Diagnostic:
     return Diagnostic(f"{tool.name} not found: {wanted} is needed", notes=tuple(notes))
 
 
+class Process:
+    """A tool that was started and waits for its input: loading a tool is half of its time.
+
+    A context manager; leaving it stops a tool that nobody gave any input.
+    """
+
+    def __init__(self, tool: Tool, arguments: Sequence[str | Path]) -> None:
+        found = find(tool)
+        self._command = [str(found.path), *map(str, arguments)]
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise KinaToolchainError(
+                f"{tool.name} does not start: {found.path}: {error.strerror}"
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+    def finish(self, text: str = "") -> str:
+        """Give it `text` as its input; returns what it prints.
+
+        Raises `KinaToolchainError` with the tool's own message if it fails.
+        """
+        output, errors = self._process.communicate(text)
+        status = self._process.returncode
+        if status != 0:
+            raise KinaToolchainError(_failed(self._command, status, errors, text))
+        return output
+
+
 def run(tool: Tool, arguments: Sequence[str | Path], text: str = "") -> str:
     """Run `tool` with `text` as its input; returns what it prints.
 
     Raises `KinaToolchainError` with the tool's own message if it fails.
     """
-    found = find(tool)
-    command = [str(found.path), *map(str, arguments)]
-    try:
-        done = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except OSError as error:
-        raise KinaToolchainError(
-            f"{tool.name} does not start: {found.path}: {error.strerror}"
-        ) from None
-    if done.returncode != 0:
-        raise KinaToolchainError(_failed(command, done.returncode, done.stderr, text))
-    return done.stdout
+    with Process(tool, arguments) as process:
+        return process.finish(text)
 
 
 _SHOWN_LINES = 12

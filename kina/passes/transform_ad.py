@@ -18,7 +18,6 @@ from xdsl.rewriter import Rewriter
 from kina.dialects.vjp import VjpOp, vjp_binding
 from kina.errors import KinaTypeError
 from kina.passes.inline_calls import insert_body
-from kina.passes.vjp.differentiate import differentiate
 
 
 @dataclass
@@ -36,13 +35,19 @@ class _Expander:
             return
         self.active.append(name)
         for op in [op for op in function.walk() if isinstance(op, VjpOp)]:
-            callee = self._callee(op)
-            self.run(callee)
-            gradient = differentiate(callee, op.wrt_values)
-            results = insert_body(gradient, op.operands, vjp_binding(op, callee), op)
-            Rewriter.replace_op(op, [], results)
+            self._expand(op)
         self.active.pop()
         self.done.add(name)
+
+    def _expand(self, op: VjpOp) -> None:
+        # The rules of all operations: only loaded by a program that has a gradient.
+        from kina.passes.vjp.differentiate import differentiate
+
+        callee = self._callee(op)
+        self.run(callee)
+        gradient = differentiate(callee, op.wrt_values)
+        results = insert_body(gradient, op.operands, vjp_binding(op, callee), op)
+        Rewriter.replace_op(op, [], results)
 
     def _callee(self, op: VjpOp) -> FuncOp:
         """The function that `op` names; it must have a body and not be in the making."""
