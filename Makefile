@@ -23,6 +23,7 @@ test: $(TEST)
 	$(BIN)/kina doctor
 	$(BIN)/lit -sv -j 2 tests/filecheck
 	$(PYTEST)
+	KINA_TEST_PIPELINE=plain-sample $(PYTEST) tests/numerics
 
 lint: $(TEST)
 	$(BIN)/ruff check .
@@ -31,6 +32,7 @@ lint: $(TEST)
 
 sweep: $(TEST)
 	$(PYTEST) -m "sweep or not sweep"
+	KINA_TEST_PIPELINE=plain $(PYTEST) -m "sweep or not sweep" tests/numerics
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

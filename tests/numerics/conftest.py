@@ -1,10 +1,33 @@
-"""Every test run compiles with the code at hand: the cache is a fresh folder."""
+"""Every test run compiles with the code at hand, on the pipeline that it is told to use.
+
+`KINA_TEST_PIPELINE` is `fast` (the default), `plain` for plain loops in the form of the
+specification, or `plain-sample` for those on some parameters of each test.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import partial
+from itertools import groupby
 
 import pytest
+
+import kina
+
+PIPELINE = os.environ.get("KINA_TEST_PIPELINE", "fast")
+EVERY = 6
+"""The sample takes the first parameter of a test and every sixth one after it."""
+FAST_ONLY = (
+    "test_expand_math.py",
+    "test_ill_typed.py",
+    "test_long_axes.py",
+    "test_lowering_matrix.py",
+    "test_reproducible.py",
+    "test_schedule.py",
+    "test_small_floats.py",
+)
+"""They state the order of sums, look at both pipelines, or run nothing that `kina` compiled."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -13,3 +36,31 @@ def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KINA_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pipeline() -> Iterator[None]:
+    """Make plain loops the default of `kina.compile` and `kina.load` where that is asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        if PIPELINE != "fast":
+            for name in ("compile", "load"):
+                patch.setattr(kina, name, partial(getattr(kina, name), fast=False))
+        yield
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if PIPELINE == "fast":
+        return
+    both = [
+        item
+        for item in items
+        if item.path.name not in FAST_ONLY and item.get_closest_marker("ordered") is None
+    ]
+    chosen = list(_sampled(both)) if PIPELINE == "plain-sample" else both
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
+def _sampled(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        yield from list(group)[::EVERY]

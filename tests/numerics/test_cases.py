@@ -188,11 +188,13 @@ def test_an_axis_of_size_one_is_not_its_neighbour(module: kina.Module) -> None:
     assert (logarithm == 0).all()
 
 
+@pytest.mark.ordered
 def test_a_long_sum_does_not_drift(module: kina.Module) -> None:
     got = module.total(np.full(62500, 1.23456, np.float32))
     np.testing.assert_allclose(got, 77160.00080108643, rtol=2e-6)
 
 
+@pytest.mark.ordered
 def test_a_long_first_axis_does_not_stop_at_2_to_the_24(module: kina.Module) -> None:
     assert module.columns(np.ones((20_000_000, 2), np.float32)).tolist() == [2e7, 2e7]
 
