@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from kina.backend import pipeline
+from kina.backend import fma, pipeline
 from kina.backend.frames import check_allocations
 from kina.backend.prefetch import fetch_next_rows
 from kina.backend.targets import Target, host_machine
@@ -57,12 +57,11 @@ class Translator:
     """
 
     def __init__(self, stack: ExitStack, *, scheduled: bool) -> None:
-        self._schedule: Path | None = None
-        if scheduled:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-"))
-            self._schedule = Path(folder, "schedule.mlir")
-        passes = pipeline.arguments(pipeline.mlir_passes(self._schedule))
-        self._opt = stack.enter_context(Process(MLIR_OPT, passes))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-"))
+        self._schedule = Path(folder, "schedule.mlir") if scheduled else None
+        # By its name alone: mlir-opt would take a space in a path for the end of the option.
+        passes = pipeline.mlir_passes(self._schedule.name if self._schedule else None)
+        self._opt = stack.enter_context(Process(MLIR_OPT, pipeline.arguments(passes), folder))
         self._translate = stack.enter_context(Process(MLIR_TRANSLATE, ["--mlir-to-llvmir"]))
 
     def to_llvm_ir(self, code: Code) -> str:
@@ -78,12 +77,13 @@ class Compiler:
 
     def __init__(self, stack: ExitStack, target: Target, public: Sequence[str], path: Path) -> None:
         self.path = path
+        self._target = target
         self._opt = stack.enter_context(Process(OPT, _optimise(target, public)))
         self._llc = stack.enter_context(Process(LLC, _to_object(target, path)))
 
     def to_object(self, llvm_ir: str, rename: Callable[[str], str]) -> None:
         """Write LLVM IR as an object file, its functions renamed. Once per compiler."""
-        self._llc.finish(rename(self._opt.finish(llvm_ir)))
+        self._llc.finish(rename(self._opt.finish(_for_target(llvm_ir, self._target))))
 
 
 def to_llvm_ir(code: Code) -> str:
@@ -94,7 +94,11 @@ def to_llvm_ir(code: Code) -> str:
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
     """LLVM IR after -O3, all but the `public` functions internal."""
-    return run(OPT, _optimise(target, public), llvm_ir)
+    return run(OPT, _optimise(target, public), _for_target(llvm_ir, target))
+
+
+def _for_target(llvm_ir: str, target: Target) -> str:
+    return fma.emulate(llvm_ir) if target.emulates else llvm_ir
 
 
 def _optimise(target: Target, public: Sequence[str]) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 STAGES = ("kina", "linalg", "schedule", "llvm", "asm")
 """What `kina emit --to` and `Function.mlir` show."""
@@ -133,13 +132,13 @@ SCHEDULED_TO_LLVM = _passes(
 """What a schedule leaves (kernels on memory, tiles as vectors) to the LLVM dialect."""
 
 
-def mlir_passes(schedule: Path | None) -> tuple[Pass, ...]:
+def mlir_passes(schedule: str | None) -> tuple[Pass, ...]:
     """What mlir-opt does: run the schedule in the file, or make plain loops where there is none."""
     if schedule is None:
         return BUFFERIZE + TO_LLVM
     entry = (("entry-point", ENTRY_POINT), ("disable-expensive-checks", "true"))
     return (
-        Pass("transform-preload-library", (("transform-library-paths", str(schedule)),)),
+        Pass("transform-preload-library", (("transform-library-paths", schedule),)),
         Pass("transform-interpreter", entry),
         *SCHEDULED_TO_LLVM,
     )

@@ -226,16 +226,20 @@ def _missing(tool: Tool, rejected: Sequence[str]) -> Diagnostic:
 class Process:
     """A tool that was started and waits for its input: loading a tool is half of its time.
 
-    A context manager; leaving it stops a tool that nobody gave any input.
+    It runs in `folder`, so that arguments can name files there whatever the folder is called. A
+    context manager; leaving it stops a tool that nobody gave any input.
     """
 
-    def __init__(self, tool: Tool, arguments: Sequence[str | Path]) -> None:
+    def __init__(
+        self, tool: Tool, arguments: Sequence[str | Path], folder: str | None = None
+    ) -> None:
         found = find(tool)
-        self._command = [str(found.path), *map(str, arguments)]
+        self._command = [str(found.path.absolute()), *map(str, arguments)]
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
                 self._command,
+                cwd=folder,
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,

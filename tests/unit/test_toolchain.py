@@ -139,8 +139,8 @@ def test_host_cpu_tells_features() -> None:
     assert len(host_cpu()) > 10
 
 
-@pytest.mark.parametrize("schedule", [None, Path("schedule.mlir")])
-def test_order_of_the_last_passes(schedule: Path | None) -> None:
+@pytest.mark.parametrize("schedule", [None, "schedule.mlir"])
+def test_order_of_the_last_passes(schedule: str | None) -> None:
     """The bare-pointer option is silently ignored if another pass converts functions first."""
     passes = pipeline.mlir_passes(schedule)
     names = [item.name for item in passes]
