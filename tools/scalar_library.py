@@ -13,7 +13,7 @@ from xdsl.dialects import arith, builtin, func, math, memref, scf
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
-from kina.backend import pipeline, toolchain
+from kina.backend import fma, pipeline, toolchain
 from kina.backend.targets import TARGETS, Target, host_cpu
 
 X86_TARGETS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
@@ -57,6 +57,8 @@ def build(text: str, passes: Sequence[ModulePass], target: Target, output: Path)
     lowering = pipeline.arguments(pipeline.TO_LLVM)
     lowered = toolchain.run(toolchain.MLIR_OPT, lowering, apply_passes(text, passes))
     llvm_ir = toolchain.run(toolchain.MLIR_TRANSLATE, ["--mlir-to-llvmir"], lowered)
+    if target.emulates:
+        llvm_ir = fma.emulate(llvm_ir)
     optimised = toolchain.run(toolchain.OPT, ["-S", "-O3", *target.flags], llvm_ir)
     flags = [*target.flags, *pipeline.CODEGEN]
     assembly = output.with_suffix(".s")

@@ -36,7 +36,7 @@ def library(target: str, directory: Path, *, nonpositive: bool = False) -> Path:
     module = "\n".join(
         map_function(name, "f32", "f32", BLOCK, [body]) for name, body in bodies.items()
     )
-    passes = [ExpandMath(fma="emulate" if TARGETS[target].emulates else "native")]
+    passes = [ExpandMath()]
     name = f"{target}{'-nonpositive' if nonpositive else ''}.so"
     return build(module, passes, TARGETS[target], directory / name)
 

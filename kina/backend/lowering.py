@@ -66,7 +66,6 @@ def lower(program: TypedProgram, options: Options) -> Lowered:
         module,
         names,
         prefix=options.prefix,
-        fma="emulate" if emulates else "native",
         f16=emulates,
         fast=options.fast,
         threads=options.threads,

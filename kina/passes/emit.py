@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 BinaryOp = (
@@ -62,13 +62,6 @@ class Emitter:
         if key not in self._constants:
             attribute = IntegerAttr(value, width, truncate_bits=True)
             self._constants[key] = self.insert(arith.ConstantOp(attribute))
-        return self._constants[key]
-
-    def double(self, value: float) -> SSAValue:
-        """A float64 constant; it must not be a negative zero (0.0 is the same key)."""
-        key = (f64, value)
-        if key not in self._constants:
-            self._constants[key] = self.insert(arith.ConstantOp(FloatAttr(value, f64)))
         return self._constants[key]
 
     def binary(self, op: BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:

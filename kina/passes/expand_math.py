@@ -1,4 +1,4 @@
-"""`expand-math`: exp, log and (optionally) fma become plain scalar arithmetic.
+"""`expand-math`: exp and log become plain scalar arithmetic.
 
 What comes out has no branch, no call and no reassociation, so it vectorises, needs no libm and
 gives the same bits on every target. Every mul and add rounds on its own; where one rounding is
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, math
-from xdsl.dialects.builtin import f32, f64, i32, i64
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -172,39 +172,6 @@ def _log_special(emit: Emitter, x: SSAValue, value: SSAValue) -> SSAValue:
     return emit.select(emit.compare("ugt", x, zero), value, pole)
 
 
-def emulate_fma(emit: Emitter, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-    """a*b + c rounded once to float32, through float64.
-
-    The product of two float32 is exact in float64. The sum is rounded to odd there (if inexact,
-    the neighbour with the odd last bit), which makes the second rounding, to float32, the
-    only one that counts.
-    """
-    wide = [emit.insert(arith.ExtFOp(value, f64)) for value in (a, b, c)]
-    product = emit.binary(arith.MulfOp, wide[0], wide[1])
-    total = emit.binary(arith.AddfOp, product, wide[2])
-    error = _sum_error(emit, product, wide[2], total)
-    bits = emit.bitcast(total, i64)
-    one = emit.integer(1, 64)
-    even = emit.compare_int("eq", emit.binary(arith.AndIOp, bits, one), emit.integer(0, 64))
-    inexact = emit.compare("one", error, emit.double(0.0))  # not for NaN, which infinities give
-    signs = emit.binary(arith.XOrIOp, bits, emit.bitcast(error, i64))
-    shrinks = emit.compare_int("slt", signs, emit.integer(0, 64))
-    step = emit.select(shrinks, emit.integer(-1, 64), one)
-    tweak = emit.binary(arith.AndIOp, even, inexact)
-    step = emit.select(tweak, step, emit.integer(0, 64))
-    odd = emit.bitcast(emit.binary(arith.AddiOp, bits, step), f64)
-    return emit.insert(arith.TruncFOp(odd, f32))
-
-
-def _sum_error(emit: Emitter, a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
-    """The exact a + b - total (Knuth's two-sum)."""
-    b_part = emit.binary(arith.SubfOp, total, a)
-    a_part = emit.binary(arith.SubfOp, total, b_part)
-    a_error = emit.binary(arith.SubfOp, a, a_part)
-    b_error = emit.binary(arith.SubfOp, b, b_part)
-    return emit.binary(arith.AddfOp, a_error, b_error)
-
-
 Expansion = Callable[[Emitter, Operation], SSAValue]
 
 EXPANSIONS: dict[type[Operation], Expansion] = {
@@ -224,26 +191,15 @@ def _expand_all(module: builtin.ModuleOp, table: dict[type[Operation], Expansion
 
 @dataclass(frozen=True)
 class ExpandMath(ModulePass):
-    """Expands scalar float32 `math.exp` and `math.log`, and `math.fma` if asked to.
+    """Expands scalar float32 `math.exp` and `math.log`.
 
-    `fma=emulate` is for targets without a fused multiply-add (x86-64-v2), where LLVM would call
-    libm's `fmaf`; it gives the same bits. A `math.exp` that carries the unit attribute
-    `nonpositive` (see `NONPOSITIVE`) gets a shorter form with the same bits.
-    Ops on other types are left alone: small floats are widened before. Seed 9 (log_softmax).
+    A `math.exp` that carries the unit attribute `nonpositive` (see `NONPOSITIVE`) gets a shorter
+    form with the same bits. Ops on other types are left alone: small floats are widened before.
+    Seed 9 (log_softmax).
     """
 
     name = "expand-math"
 
-    fma: str = "native"
-    """`native` or `emulate`."""
-
-    def __post_init__(self) -> None:
-        """Refuses other values of the option."""
-        if self.fma not in ("native", "emulate"):
-            raise ValueError(f"expand-math: fma is native or emulate, not {self.fma}")
-
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         """Rewrites the module in place."""
         _expand_all(op, EXPANSIONS)
-        if self.fma == "emulate":
-            _expand_all(op, {math.FmaOp: lambda emit, fma: emulate_fma(emit, *fma.operands)})

@@ -15,8 +15,6 @@ import pytest
 
 from helpers.scalar_tools import load
 from kina.backend.targets import TARGETS
-from kina.passes import expand_math
-from kina.passes.expand_math import ExpandMath
 
 library = load("scalar_library")
 ulp_sweep = load("ulp_sweep")
@@ -190,18 +188,11 @@ def test_emulated_fma_is_the_instruction(tmp_path: Path) -> None:
     """Bit for bit, subnormals, overflow and signed zeros included."""
     if TARGETS["native"].emulates:
         pytest.skip("this CPU has no fused multiply-add to compare with")
-    native = library.build(FMA, [ExpandMath()], TARGETS["native"], tmp_path / "native.so")
-    passes = [ExpandMath(fma="emulate")]
-    emulated = library.build(FMA, passes, TARGETS["x86-64-v2"], tmp_path / "emulated.so")
+    native = library.build(FMA, [], TARGETS["native"], tmp_path / "native.so")
+    emulated = library.build(FMA, [], TARGETS["x86-64-v2"], tmp_path / "emulated.so")
     operands = fma_operands()
     expected = run(ctypes.CDLL(str(native)), "fma", *operands)
     result = run(ctypes.CDLL(str(emulated)), "fma", *operands)
     np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
     wrong = (result.view(np.uint32) != expected.view(np.uint32)) & ~np.isnan(expected)
     assert not wrong.any(), [x[wrong][:3] for x in (*operands, result, expected)]
-
-
-def test_an_unknown_fma_is_refused() -> None:
-    """Not silently native."""
-    with pytest.raises(ValueError, match="native or emulate, not fast"):
-        expand_math.ExpandMath(fma="fast")

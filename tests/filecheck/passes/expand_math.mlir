@@ -1,5 +1,4 @@
 // RUN: kina-opt %s -p expand-math --print-debuginfo | filecheck %s
-// RUN: kina-opt %s -p 'expand-math{fma=emulate}' | filecheck %s --check-prefix EMULATE
 
 // Clamp, round to n, two exact steps to r, a polynomial, and one scaling; no branch, no call.
 // CHECK-LABEL: func.func @exp(
@@ -14,9 +13,6 @@
 // CHECK:         arith.subi
 // CHECK-NEXT:    [[R:%\S+]] = arith.bitcast {{.*}} : i32 to f32 loc("a.kina":3:7)
 // CHECK-NEXT:    func.return [[R]] : f32
-// EMULATE-LABEL: func.func @exp(
-// EMULATE-NOT:   math.
-// EMULATE-LABEL: func.func @exp_nonpositive(
 func.func @exp(%x: f32) -> f32 {
   %y = math.exp %x : f32 loc("a.kina":3:7)
   func.return %y : f32
@@ -58,17 +54,10 @@ func.func @stays(%x: f64, %z: f32, %v: vector<4xf32>) {
   func.return
 }
 
-// A fused multiply-add of the user's stays where there is one, and goes where there is none. Inside
-// a linalg body the new ops are in that body.
+// A fused multiply-add of the user's stays.
 // CHECK-LABEL: func.func @fma(
 // CHECK:       linalg.generic
 // CHECK:         math.fma %a, %b, %c : f32
-// EMULATE-LABEL: func.func @fma(
-// EMULATE:     linalg.generic
-// EMULATE-COUNT-3: arith.extf {{.*}} : f32 to f64
-// EMULATE:       arith.mulf {{.*}} : f64
-// EMULATE:       [[R:%\S+]] = arith.truncf {{.*}} : f64 to f32
-// EMULATE-NEXT:  linalg.yield [[R]] : f32
 func.func @fma(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x, %y : tensor<4xf32>, tensor<4xf32>) outs(%y : tensor<4xf32>) {
   ^bb0(%a: f32, %b: f32, %c: f32):
