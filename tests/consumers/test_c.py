@@ -11,6 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+OPENMP = "libomp.so"
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +75,18 @@ def test_header_text(folder: Path) -> None:
     assert "static inline const char *kina_scalar_message_(int32_t status)" in text
 
 
-def test_library_needs_no_more_than_libc(folder: Path) -> None:
-    shown = subprocess.run(
-        ["readelf", "-d", folder / "nll.so"], capture_output=True, text=True, check=True
-    ).stdout
-    needed = {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
-    assert needed <= {"libc.so.6"}
+def needed(library: Path) -> set[str]:
+    """The libraries that a library asks the loader for; it runs nothing when it is loaded."""
+    command = ["readelf", "-d", library]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "INIT" not in shown
+    return {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
+
+
+@pytest.mark.parametrize(("option", "expected"), [("--no-threads", set()), ("--threads", {OPENMP})])
+def test_what_a_library_needs(option: str, expected: set[str], tmp_path: Path) -> None:
+    """libc, and the OpenMP runtime where large calls may run on several threads."""
+    library = tmp_path / "nll.so"
+    command = [sys.executable, "-m", "kina.cli.main", "build", "nll.kina", option, "-o", library]
+    subprocess.run(command, check=True, cwd=HERE, capture_output=True)
+    assert needed(library) - {"libc.so.6"} == expected
