@@ -17,7 +17,7 @@ from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.pipeline import STAGES
-from kina.errors import KinaIndexError, KinaValueError
+from kina.errors import KinaIndexError, KinaTypeError, KinaValueError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import Library, from_buffer
@@ -55,6 +55,11 @@ def compile(
     fast: bool = True,
 ) -> Module:
     """Compile a program given as text; `name` stands for the file in messages. Errors as `load`."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KinaTypeError(
+            f"compile: the program is a {type(text).__name__}, expected its text (a str); "
+            "kina.load takes the path of a file"
+        )
     return _build(Source(name, text), Options(target, threads, fast=fast))
 
 

@@ -493,3 +493,11 @@ def test_set_num_threads(module: Any) -> None:
     np.testing.assert_array_equal(module.constant(), [10, 20])
     with pytest.raises(kina.KinaValueError, match="the count is 0, expected at least 1"):
         kina.set_num_threads(0)
+
+
+@pytest.mark.parametrize(
+    "text", [None, b"let f = fn() -> tensor<F32, []> { tensor<F32, []>(1) }", 3]
+)
+def test_compile_takes_text(text: Any) -> None:
+    with pytest.raises(kina.KinaTypeError, match="expected its text"):
+        kina.compile(text)
