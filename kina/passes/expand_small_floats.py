@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
 from kina.passes.emit import Constants, Emitter
+from kina.passes.retype import retype
 
 F32_MANTISSA = 23
 F32_BIAS = 127
@@ -171,7 +172,9 @@ class ExpandSmallFloats(ModulePass):
 
     For F8E4M3, F8E5M2 and BF16 always; for F16 if `f16` is set (targets without an exact
     instruction, such as x86-64-v2). Codes are those of ml_dtypes and NumPy for all inputs.
-    Arithmetic, comparisons and selects on these types are not touched: widen to f32 before.
+    After that nothing computes on these types, and integers of their width take their place
+    everywhere: moved as a bfloat16, a value costs a call of libgcc on most CPUs. Arithmetic and
+    comparisons on these types are not expanded: widen to f32 before.
     """
 
     name = "expand-small-floats"
@@ -193,3 +196,4 @@ class ExpandSmallFloats(ModulePass):
                 emit = Converter(conversion, shared)
                 code = truncate(emit, conversion.input, formats[result])
                 emit.finish(emit.bitcast(code, result))
+        retype(op, {kind: IntegerType(form.width) for kind, form in formats.items()})
