@@ -40,8 +40,8 @@ from kina.passes.scheduling.graph import (
     static_shape,
 )
 from kina.passes.scheduling.kernels import Kernel
-from kina.passes.scheduling.next_rows import NEXT_ROW, next_rows
 from kina.passes.scheduling.space import Size, Space
+from kina.passes.scheduling.traffic import NEXT_ROW, STREAM, large_results, next_rows
 
 # xDSL's own definitions of these two refuse a memref with a layout.
 TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
@@ -92,28 +92,24 @@ class KernelBuilder:
         # Roots in the order of their ops, all stores after the last: then their loops can merge.
         self.block.add_ops([self._store(value) for value in [*direct, *copied]])
         self.block.add_op(func.ReturnOp())
-        ahead = self._next_rows()
+        hints = [
+            (NEXT_ROW, [self._hint(*row) for row in next_rows(self.kernel, self.space)]),
+            (STREAM, [self._hint(*result) for result in large_results(self.kernel)]),
+        ]
         types = [argument.type for argument in self.block.args]
-        region = Region(self.block)
-        function = func.FuncOp(
-            self.name, FunctionType.from_lists(types, []), region, StringAttr("private")
-        )
-        if ahead:
-            pair = ArrayAttr([StringAttr(NEXT_ROW), StringAttr(" ".join(ahead))])
-            function.attributes["passthrough"] = ArrayAttr([pair])
+        signature = FunctionType.from_lists(types, [])
+        function = func.FuncOp(self.name, signature, Region(self.block), StringAttr("private"))
+        told = [ArrayAttr(map(StringAttr, (name, " ".join(all_)))) for name, all_ in hints if all_]
+        if told:
+            function.attributes["passthrough"] = ArrayAttr(told)
         return function
 
-    def _next_rows(self) -> list[str]:
-        """Where the next row is of each tensor that is walked more than once."""
-        return [
-            f"{self.block.args.index(self.pointers[value])}:{self._written(distance)}"
-            for value, distance in next_rows(self.kernel, self.space)
-        ]
-
-    def _written(self, size: Size) -> str:
-        if not size.factors:
-            return str(size.known)
-        return f"%{self.block.args.index(self._size(size))}"
+    def _hint(self, value: SSAValue, size: Size) -> str:
+        """For the back end: the places of a tensor's argument and of that of a size."""
+        number = self._size(size) if size.factors else None
+        place = self.block.args.index
+        written = size.known if number is None else f"%{place(number)}"
+        return f"{place(self.pointers[value])}:{written}"
 
     # What comes from the caller.
 

@@ -1,4 +1,4 @@
-"""Which tensors of a kernel are worth prefetching a row ahead."""
+"""Hints on the memory that a kernel walks: rows to fetch ahead, results past the caches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from kina.passes.scheduling.space import Size, Space
 
 NEXT_ROW = "kina-next-row"
 """The attribute of an LLVM function that asks for prefetches of the next row."""
+STREAM = "kina-stream"
+"""The attribute that names results that may be written past the caches."""
+LARGE = 1 << 21
+"""Elements of a result that may be."""
 LENGTHS = range(1 << 11, 1 << 18)
 """Elements of a row that is long enough to be worth it, and short enough for a core's cache."""
 
@@ -34,3 +38,11 @@ def next_rows(kernel: Kernel, space: Space) -> Iterator[tuple[SSAValue, Size]]:
             for size in rows[-1:]:
                 if size.factors or size.known in LENGTHS:
                     yield value, size
+
+
+def large_results(kernel: Kernel) -> Iterator[tuple[SSAValue, Size]]:
+    """The stored values that may be large, with their numbers of elements."""
+    for value in kernel.outputs:
+        size = Size.product(shape_of(value))
+        if size.factors or size.known >= LARGE:
+            yield value, size
