@@ -31,6 +31,7 @@ class Stage(StrEnum):
 
     KINA = "kina"
     LINALG = "linalg"
+    SCHEDULE = "schedule"
     LLVM = "llvm"
     ASM = "asm"
 
@@ -58,7 +59,7 @@ def emit(
     to: Annotated[Stage, typer.Option(help="What to show.")] = Stage.LINALG,
     target: TargetOption = None,
 ) -> None:
-    """Print a program as kina IR, linalg IR, LLVM IR or assembly."""
+    """Print a program as kina IR, linalg IR, kernels and their schedule, LLVM IR or assembly."""
     from kina.backend.build import emit as emit_stage
     from kina.backend.options import Options
     from kina.frontend.source import Source

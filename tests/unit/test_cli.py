@@ -129,6 +129,7 @@ def test_awkward_files(tmp_path: Path, command: str, name: str) -> None:
     [
         ("kina", "kina.log_softmax"),
         ("linalg", "linalg.generic"),
+        ("schedule", "transform.structured.vectorize"),
         ("llvm", "i32 @kina_nll("),
         ("asm", "kina_nll:"),
     ],
