@@ -91,9 +91,6 @@ DTYPES: dict[str, DType] = {
 }
 """Every dtype by its Kina name, in the order of the specification."""
 
-BY_MLIR: dict[str, DType] = {dtype.mlir: dtype for dtype in DTYPES.values()}
-"""Every dtype by its MLIR element type."""
-
 RESERVED: dict[str, str] = {"F64": "F64 is reserved by the specification and not implemented yet"}
 """Names that are dtypes of the specification but not of this compiler, and what to say."""
 

@@ -41,6 +41,15 @@ TargetOption = Annotated[
     str | None,
     typer.Option(help="native, x86-64 (a level for every CPU), x86-64-v2, -v3, -v4, aarch64."),
 ]
+Name = Annotated[str | None, typer.Option(help="The function [default: the last one].")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=file.npy, NAME=random:SEED or NAME=number.", metavar="NAME=VALUE"),
+]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(help="The size of a symbolic dimension, such as B=4.", metavar="NAME=N"),
+]
 
 
 @app.command()
@@ -87,15 +96,9 @@ def build(
 @app.command()
 def run(
     file: Program,
-    fn: Annotated[str | None, typer.Option(help="The function [default: the last one].")] = None,
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=file.npy, NAME=random:SEED or NAME=number.", metavar="NAME=VALUE"),
-    ] = None,
-    size: Annotated[
-        list[str] | None,
-        typer.Option(help="The size of a symbolic dimension, such as B=4.", metavar="NAME=N"),
-    ] = None,
+    fn: Name = None,
+    arg: Arguments = None,
+    size: Sizes = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A folder for the results (.npy).")
     ] = None,
@@ -110,15 +113,9 @@ def run(
 @app.command()
 def bench(
     file: Program,
-    fn: Annotated[str | None, typer.Option(help="The function [default: the last one].")] = None,
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=file.npy, NAME=random:SEED or NAME=number.", metavar="NAME=VALUE"),
-    ] = None,
-    size: Annotated[
-        list[str] | None,
-        typer.Option(help="The size of a symbolic dimension, such as B=4.", metavar="NAME=N"),
-    ] = None,
+    fn: Name = None,
+    arg: Arguments = None,
+    size: Sizes = None,
     threads: Annotated[
         int | None, typer.Option(envvar="OMP_NUM_THREADS", help="[default: one per core].")
     ] = None,

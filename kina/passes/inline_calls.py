@@ -8,7 +8,7 @@ also those of calls whose results nobody uses. All functions stay: each is expor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -23,54 +23,27 @@ from kina.dialects.call import CallOp, call_binding, substitute_ir
 from kina.dialects.indexing import CheckIndicesOp
 from kina.dialects.types import IRTensor, from_ir
 from kina.errors import KinaTypeError
+from kina.passes.callees_first import CalleesFirst
 from kina.types import Dim
+
 
 CALLS = (CallOp, FuncCallOp)
 
 
-@dataclass
-class _Inliner:
-    """Inlines into the functions of one module, callees first."""
+class _Inliner(CalleesFirst):
+    """Inlines into the functions of one module."""
 
-    functions: dict[str, FuncOp]
-    done: set[str] = field(default_factory=set[str])
-    active: list[str] = field(default_factory=list[str])
+    pass_name = "inline-calls"
+    users = CALLS
 
-    def run(self, function: FuncOp) -> None:
-        """Leave no call in `function`."""
-        name = function.sym_name.data
-        if name in self.done:
-            return
-        self.active.append(name)
-        for call in [op for op in function.walk() if isinstance(op, CALLS)]:
-            callee = self._callee(call)
-            self.run(callee)
-            _inline(call, callee)
-        self.active.pop()
-        self.done.add(name)
+    def callee_name(self, op: Operation) -> str:
+        """The function that is called."""
+        return cast(FlatSymbolRefAttr, op.properties["callee"]).string_value()
 
-    def _callee(self, call: Operation) -> FuncOp:
-        """The function that `call` names; it must have a body and not be in the making."""
-        name = cast(FlatSymbolRefAttr, call.properties["callee"]).string_value()
-        callee = self.functions[name]
-        if callee.is_declaration:
-            raise KinaTypeError(
-                f"inline-calls: @{name} is only declared, expected a function with a body: "
-                "a program is compiled with all that it calls"
-            )
-        if name in self.active:
-            chain = " -> ".join(f"@{f}" for f in [*self.active[self.active.index(name) :], name])
-            raise KinaTypeError(
-                f"inline-calls: recursive call {chain}, expected calls of other functions only: "
-                "the language has no recursion"
-            )
-        return callee
-
-
-def _inline(call: Operation, callee: FuncOp) -> None:
-    """Put a copy of the callee's body in place of `call`."""
-    results = insert_body(callee, call.operands, _bind(call, callee), call)
-    Rewriter.replace_op(call, [], results)
+    def replace(self, op: Operation, callee: FuncOp) -> None:
+        """Put a copy of the callee's body in place of the call."""
+        results = insert_body(callee, op.operands, _bind(op, callee), op)
+        Rewriter.replace_op(op, [], results)
 
 
 def insert_body(
@@ -138,8 +111,4 @@ class InlineCalls(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module in place."""
-        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
-        inliner = _Inliner({function.sym_name.data: function for function in functions})
-        for function in functions:
-            if not function.is_declaration:
-                inliner.run(function)
+        _Inliner.run(op)

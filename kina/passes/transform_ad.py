@@ -7,62 +7,40 @@ no gradient depends on. The rules are in `kina/passes/vjp`, one per operation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from kina.dialects.vjp import VjpOp, vjp_binding
-from kina.errors import KinaTypeError
+from kina.passes.callees_first import CalleesFirst
 from kina.passes.inline_calls import insert_body
 
 
-@dataclass
-class _Expander:
-    """Expands the functions of one module, callees first."""
+class _Expander(CalleesFirst):
+    """Expands the functions of one module."""
 
-    functions: dict[str, FuncOp]
-    done: set[str] = field(default_factory=set[str])
-    active: list[str] = field(default_factory=list[str])
+    pass_name = "transform-ad"
+    users = (VjpOp,)
 
-    def run(self, function: FuncOp) -> None:
-        """Leave no `kina.vjp` in `function`."""
-        name = function.sym_name.data
-        if name in self.done:
-            return
-        self.active.append(name)
-        for op in [op for op in function.walk() if isinstance(op, VjpOp)]:
-            self._expand(op)
-        self.active.pop()
-        self.done.add(name)
+    def callee_name(self, op: Operation) -> str:
+        """The function that is differentiated."""
+        assert isinstance(op, VjpOp)
+        return op.callee.string_value()
 
-    def _expand(self, op: VjpOp) -> None:
+    def replace(self, op: Operation, callee: FuncOp) -> None:
+        """Put the body of the callee and of its gradients in place of the `kina.vjp`."""
         # The rules of all operations: only loaded by a program that has a gradient.
         from kina.passes.vjp.differentiate import differentiate
 
-        callee = self._callee(op)
-        self.run(callee)
+        assert isinstance(op, VjpOp)
         gradient = differentiate(callee, op.wrt_values)
         results = insert_body(gradient, op.operands, vjp_binding(op, callee), op)
         Rewriter.replace_op(op, [], results)
-
-    def _callee(self, op: VjpOp) -> FuncOp:
-        """The function that `op` names; it must have a body and not be in the making."""
-        name = op.callee.string_value()
-        callee = self.functions[name]
-        if callee.is_declaration:
-            raise KinaTypeError(
-                f"transform-ad: @{name} is only declared, expected a function with a body"
-            )
-        if name in self.active:
-            raise KinaTypeError(
-                f"transform-ad: @{name} is differentiated within itself, "
-                "expected other functions only: the language has no recursion"
-            )
-        return callee
 
 
 @dataclass(frozen=True)
@@ -77,8 +55,4 @@ class TransformAd(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module in place."""
-        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
-        expander = _Expander({function.sym_name.data: function for function in functions})
-        for function in functions:
-            if not function.is_declaration:
-                expander.run(function)
+        _Expander.run(op)

@@ -14,7 +14,7 @@ from kina.dialects.base import KinaOp
 from kina.dialects.kina import OP_CLASSES, Kina
 from kina.dialects.reduce import ReductionKind
 from kina.dialects.types import element_type, from_ir, to_ir
-from kina.dtypes import BY_MLIR, DTYPES, DType
+from kina.dtypes import DTYPES, DType
 from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
 from kina.reference.meaning import MEANINGS
 from kina.reference.numbers import numpy_dtype
@@ -68,7 +68,7 @@ def test_elementwise_operations_have_scalar_operations_and_a_twin() -> None:
 def test_a_dtype_is_the_same_in_mlir_and_numpy(dtype: DType) -> None:
     type_ = TensorType(dtype, (2, "N"), Placement.DEVICE)
     assert from_ir(to_ir(type_)) == type_
-    assert BY_MLIR[dtype.mlir] is dtype
+    assert str(element_type(dtype)) == dtype.mlir
     ir = element_type(dtype)
     assert isinstance(ir, FixedBitwidthType)
     assert ir.bitwidth == dtype.bits

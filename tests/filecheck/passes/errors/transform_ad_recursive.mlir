@@ -1,5 +1,5 @@
 // RUN: not kina-opt %s --pass transform-ad 2>&1 | filecheck %s
-// CHECK: error: transform-ad: @f is differentiated within itself, expected other functions only
+// CHECK: error: transform-ad: recursive call @f -> @f, expected other functions only
 
 func.func @f(%x: tensor<4xf32>) -> tensor<f32> {
   %y, %d = kina.vjp @f(%x) {wrt = [0]} : (tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
