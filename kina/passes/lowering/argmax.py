@@ -1,17 +1,18 @@
 """argmax: the lowest index of the maximum of each fiber (seed 17).
 
-Both forms agree in every case: with s the start value and m the maximum of s and all lanes that
+All forms agree in every case: with s the start value and m the maximum of s and all lanes that
 are not NaN, the index is 0 if m == s, else the lowest i with x[i] == m.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32, i64
+from xdsl.dialects.builtin import IntegerType, f32, i32, i64
 from xdsl.dialects.linalg.ops import IndexOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.dialects.reduce import ReductionOp
 from kina.dtypes import DType
@@ -24,7 +25,11 @@ from kina.passes.lowering.ordered import from_images, image_of, image_with_nan
 from kina.passes.lowering.shaping import reshape
 from kina.passes.lowering.storage import compute_element, load, storage_element, store
 from kina.rules import without_axis
-from kina.types import Dim
+from kina.types import Dim, TensorType
+
+Form: TypeAlias = Callable[[Lowering, ReductionOp, DType, tuple[Dim, ...]], SSAValue]
+LOW = (1 << 32) - 1
+"""The lower half of a key."""
 
 _ABOVE = {True: "ogt", False: "sgt"}
 _EQUAL = {True: "oeq", False: "eq"}
@@ -34,9 +39,18 @@ def lower_argmax(state: Lowering, op: ReductionOp) -> None:
     """Lower an argmax to an I64 tensor without the axis, or with size 1 there."""
     (operand,) = op.kina_operand_types()
     dims = without_axis(operand.dims, op.axis_value)
-    form = _two_reductions if state.fast else _running
-    index = form(state, op, operand.dtype, dims)
+    index = _form(state, op, operand)(state, op, operand.dtype, dims)
     state.bind(op.result, reshape(state, index, dims, op.kina_type.dims))
+
+
+def _form(state: Lowering, op: ReductionOp, operand: TensorType) -> Form:
+    """Reading twice is cheap, computing twice is not: then value and index go together."""
+    if not state.fast:
+        return _running
+    size = operand.dims[op.axis_value]
+    fits = isinstance(size, int) and size < 1 << 31
+    fits &= operand.dtype.is_float or operand.dtype.storage_bits <= 32
+    return _one_reduction if fits and isinstance(op.operand.owner, Operation) else _two_reductions
 
 
 def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
@@ -78,6 +92,38 @@ def _two_reductions(
     output = whole(state.empty(i64, dims))
     inputs = [whole(maximum), whole(index)]
     return generic(state.builder, len(dims), inputs, [output], body)[0]
+
+
+def _one_reduction(
+    state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]
+) -> SSAValue:
+    """The maximum of 64-bit keys: the element in order, below it the index from the end.
+
+    The start value's key has index 0, so what does not exceed it never counts.
+    """
+    start = identity(dtype, "lowest")
+    least = image_of(float(start)) if dtype.is_float else int(start)
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value = _wide(inner, dtype, elements[0])
+        if dtype.is_float:  # -0.0 + 0.0 is +0.0: both zeros are equal
+            zero = inner.real(0.0, f32)
+            value = image_with_nan(inner, inner.value(arith.AddfOp(value, zero)), least)
+        high = inner.value(arith.ShLIOp(resize(inner, value, 64), inner.integer(32, i64)))
+        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), i32))
+        reverse = inner.value(arith.XOrIOp(position, inner.integer(-1, i32)))
+        key = inner.value(arith.OrIOp(high, inner.value(arith.ExtUIOp(reverse, i64))))
+        return [inner.value(arith.MaxSIOp(key, elements[1]))]
+
+    starts = [state.filled((least << 32) | LOW, i64, dims)]
+    (keys,) = reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)
+
+    def index_of(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        index = inner.value(arith.XOrIOp(elements[0], inner.integer(-1, i64)))
+        return [inner.value(arith.AndIOp(index, inner.integer(LOW, i64)))]
+
+    output = whole(state.empty(i64, dims))
+    return generic(state.builder, len(dims), [whole(keys)], [output], index_of)[0]
 
 
 def _wide_element(dtype: DType) -> Attribute:

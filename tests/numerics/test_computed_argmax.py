@@ -1,0 +1,54 @@
+"""argmax of what a program computes: one reduction of value and index together (seed 17)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kina
+
+SOURCE = """let f = fn(x: tensor<{dtype}, [{rows}, {size}]>, s: tensor<{dtype}, [{rows}, {size}]>)
+  -> (tensor<I64, [{rows}]>, tensor<I64, [{size}]>) {{
+  let y = x * s in (y.reduce(op=argmax, axis=1), y.reduce(op=argmax, axis=0))
+}}"""
+FLOATS = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16}
+INTEGERS = {"I32": np.int32, "I16": np.int16, "I8": np.int8, "I64": np.int64}
+SIZES = [(1, 1), (3, 2), (7, 64), (65, 65), (5, 300)]
+
+
+@cache
+def both(dtype: str, rows: int, size: int) -> tuple[kina.Module, kina.Module]:
+    """The program on the fast way, and in the form of the specification."""
+    source = SOURCE.format(dtype=dtype, rows=rows, size=size)
+    return kina.compile(source), kina.compile(source, fast=False)
+
+
+def check(dtype: str, x: np.ndarray) -> None:
+    fast, plain = both(dtype, *x.shape)
+    ones = np.ones_like(x)
+    for got, expected in zip(fast.f(x, ones), plain.f(x, ones), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(("rows", "size"), SIZES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_floats(dtype: str, rows: int, size: int) -> None:
+    """Ties, both zeros, infinities and NaNs, in every mixture."""
+    rng = np.random.default_rng(size)
+    hard = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0**-14, -(2.0**-14)]
+    pools = [hard, hard[3:6], hard[4:6], hard[:1] + hard[3:4], hard[3:4], hard[:2], hard[4:]]
+    for pool in pools:
+        x = rng.choice(np.array(pool, np.float32), (rows, size)).astype(FLOATS[dtype])
+        check(dtype, x)
+
+
+@pytest.mark.parametrize(("rows", "size"), SIZES)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers(dtype: str, rows: int, size: int) -> None:
+    rng = np.random.default_rng(size)
+    info = np.iinfo(INTEGERS[dtype])
+    for pool in ([info.min], [info.min, info.min + 1], [info.min, -1, 0, 1, info.max], [-1, 0]):
+        check(dtype, rng.choice(np.array(pool, INTEGERS[dtype]), (rows, size)))
