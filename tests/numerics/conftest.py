@@ -22,6 +22,7 @@ FAST_ONLY = (
     "test_expand_math.py",
     "test_ill_typed.py",
     "test_long_axes.py",
+    "test_memory_bounds.py",
     "test_peak_memory.py",
     "test_lowering_matrix.py",
     "test_reproducible.py",
