@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from helpers.replay import host_levels
 from kina.backend import dispatch
 from kina.backend.metadata import CompiledFunction
-from kina.backend.targets import FAT, host_cpu, host_machine
+from kina.backend.targets import FAT, host_machine
 from kina.dtypes import F32
 from kina.types import Parameter, Signature, TensorType
 
@@ -42,19 +43,6 @@ print(library.kina_nll(size(3), size(200), x, t, loss, logp))
 """
 
 pytestmark = pytest.mark.skipif(host_machine() != "x86_64", reason="levels are those of x86-64")
-
-
-def host_levels() -> list[str]:
-    """The levels that this CPU has, by its own word."""
-    features = set(host_cpu().split())
-    needed = {"x86-64-v2": {"sse4_2"}, "x86-64-v3": {"avx2", "fma", "bmi2", "f16c"}}
-    needed["x86-64-v4"] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    have: list[str] = []
-    for level in LEVELS:
-        if not needed[level] <= features:
-            break
-        have.append(level)
-    return have
 
 
 @pytest.fixture(scope="module")
