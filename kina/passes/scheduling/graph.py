@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias, cast
 
-from xdsl.dialects import arith, bufferization, linalg, memref, tensor
+from xdsl.dialects import arith, bufferization, linalg, memref, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IntegerAttr,
@@ -84,6 +84,9 @@ def shape_of(value: SSAValue) -> Shape:
         case linalg.ops.GenericOp(outputs=outputs) | linalg.ops.FillOp(outputs=outputs):
             assert isinstance(value, OpResult)
             return shape_of(outputs[value.index])
+        case scf.ForOp(iter_args=starts):
+            assert isinstance(value, OpResult)
+            return shape_of(starts[value.index])
         case _:
             raise ValueError(f"the sizes of {value} are not known")
 
