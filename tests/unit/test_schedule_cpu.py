@@ -128,3 +128,11 @@ def test_a_single_walk_fetches_nothing_ahead() -> None:
         "let f = fn(x: tensor<F32, [64, 50257]>) -> tensor<F32, [64]> { x.reduce(op=max, axis=1) }"
     )
     assert all("passthrough" not in f.attributes for f in kernels(module))
+
+
+def test_kernels_never_take_the_name_of_a_function() -> None:
+    text = "let {} = fn(x: tensor<F32, [N]>) -> tensor<F32, []> {{ x.reduce(op=sum, axis=0) }}"
+    names = ["f", *(f"f_{number}" for number in range(3))]
+    module, _ = scheduled("\n".join(map(text.format, names)))
+    assert len(kernels(module)) == len(names)
+    assert len({f.sym_name.data for f in module.ops if isinstance(f, func.FuncOp)}) == 8

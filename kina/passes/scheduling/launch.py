@@ -83,7 +83,7 @@ class Launch:
         self._caller, self._kernel, self._space, self._before = caller, kernel, space, before
         self._work = self._count_work()
         threaded = self._choose_loops()
-        name = f"{caller.name}_{len(caller.scheduled)}"
+        name = f"{caller.name}${len(caller.scheduled)}"  # no program has a `$` in a name
         self._builder = builder = KernelBuilder(kernel, space, name)
         caller.module.body.block.add_op(builder.build())
         caller.scheduled.append(Scheduled(name, kernel, space, tuple(builder.roots)))
