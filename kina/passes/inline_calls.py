@@ -26,7 +26,6 @@ from kina.errors import KinaTypeError
 from kina.passes.callees_first import CalleesFirst
 from kina.types import Dim
 
-
 CALLS = (CallOp, FuncCallOp)
 
 
