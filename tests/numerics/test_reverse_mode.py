@@ -389,3 +389,34 @@ def test_argmax_is_refused_where_a_gradient_would_go_through_it(body: str) -> No
     assert problem.span is not None
     assert problem.span.line == 2
     assert problem.span.line_text[problem.span.column - 1 :].startswith("reduce")
+
+
+CURVATURE = """
+let nll = fn(x: tensor<F32, [B, V]>, t: tensor<I64, [B]>) -> tensor<F32, [B]> {
+  -x.log_softmax(axis=1).take_along_axis(t, axis=1)
+}
+let dnll = reverseMode(nll, wrt=[x])
+let ddnll = reverseMode(dnll, wrt=[x])
+let first = fn(x: tensor<F32, [V, B]>, t: tensor<I64, [B]>) -> tensor<F32, [B]> {
+  -x.log_softmax(axis=0).take_along_axis(t, axis=0)
+}
+let dfirst = reverseMode(first, wrt=[x])
+let ddfirst = reverseMode(dfirst, wrt=[x])
+"""
+
+
+@pytest.mark.parametrize("width", [1, 5, 64, 200, 16385, 40000])
+def test_a_scatter_that_is_summed_stays_in_the_row(width: int) -> None:
+    """Second order, symbolic sizes: the positions along the axis belong to the innermost loop."""
+    module = kina.compile(CURVATURE)
+    rng = np.random.default_rng(width)
+    x = rng.normal(size=(3, width)).astype(np.float32)
+    t = rng.integers(0, width, 3)
+    ct = rng.normal(size=3).astype(np.float32)
+    weights = rng.normal(size=(3, width)).astype(np.float32)
+    for function, axis in ((module.ddnll, 1), (module.ddfirst, 0)):
+        values = x if axis == 1 else np.ascontiguousarray(x.T)
+        second = weights if axis == 1 else np.ascontiguousarray(weights.T)
+        arguments = (values, t, ct, np.ones(3, np.float32), second)
+        for result, exact in zip(function(*arguments), function.reference(*arguments), strict=True):
+            np.testing.assert_allclose(result, exact, rtol=2e-5, atol=2e-6)

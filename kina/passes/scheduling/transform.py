@@ -297,36 +297,41 @@ class _KernelSchedule:
         )
 
     def _fuse_positions(self) -> None:
-        """Moves each count along the axis into the loop that reads it."""
+        """Moves each count along the axis into the loop that reads it, the innermost of them."""
         if self._it.space.axis is None:
             return
         counts = sum(stage.position is not None for stage in self._it.kernel.stages)
         if counts:
             self._apply(*_CLEAN, cse=False)
         for number in range(counts):
-            self._for_each(
-                self._match(f"attributes {{kina.positions = {number} : i64}}"),
-                [
-                    f"%slice = transform.get_consumers_of_result %it[0] : {_ONE}",
-                    f'%loop = transform.get_parent_op %slice {{op_name = "scf.for"}} : {_ONE}',
-                    "%count, %outer = transform.structured.fuse_into_containing_op %it into %loop "
-                    f": ({_ANY}, {_ANY}) -> ({_ANY}, {_ANY})",
-                    _mark("%count", "vector"),
-                ],
-            )
+            self._for_each(self._positions(number), _into_reader("%it"))
+        if counts and self._chunked:
+            self._apply(*_CLEAN, cse=False)
+            for number in range(counts):
+                self._for_each(self._positions(number), _if_possible(*_into_reader("%op")))
         if counts:
             self._apply("canonicalization", "tensor.fold_tensor_empty")
         # The last tile of a row is smaller: bound its scratch, so that it can be on the stack.
         partial = not self._it.interior and (self._it.width is None or self._it.width % self._lanes)
         for number in range(counts if partial else 0):
             self._for_each(
-                self._match(f"attributes {{kina.positions = {number} : i64}}"),
+                self._positions(number),
                 _if_possible(
                     f"%scratch = transform.get_producer_of_operand %op[0] : {_ONE}",
                     "%bounded = transform.tensor.make_loop_independent %scratch {num_loops = 1} "
                     f": {_ONE}",
                 ),
             )
+
+    @property
+    def _chunked(self) -> bool:
+        """Whether a sum has a loop over chunks or blocks around the one over its elements."""
+        axis = self._it.space.axis
+        length = None if axis is None else self._it.static(axis)
+        return length is None or length > (BLOCK if self._it.interior else CHUNK)
+
+    def _positions(self, number: int) -> str:
+        return self._match(f"attributes {{kina.positions = {number} : i64}}")
 
     def _peel(self, mark: str) -> None:
         self._for_each(
@@ -390,6 +395,17 @@ def _tile(results: str, source: str, sizes: str) -> str:
 def _tile_reduction(results: str, source: str, sizes: str) -> str:
     call = f"transform.structured.tile_reduction_using_for {source} by tile_sizes = [{sizes}]"
     return f"{results} = {call} : {_FOUR}"
+
+
+def _into_reader(count: str) -> list[str]:
+    """Moves a count along the axis into the loop around its only reader."""
+    return [
+        f"%slice = transform.get_consumers_of_result {count}[0] : {_ONE}",
+        f'%loop = transform.get_parent_op %slice {{op_name = "scf.for"}} : {_ONE}',
+        f"%count, %outer = transform.structured.fuse_into_containing_op {count} into %loop "
+        f": ({_ANY}, {_ANY}) -> ({_ANY}, {_ANY})",
+        _mark("%count", "vector"),
+    ]
 
 
 def _mark(handle: str, mark: str) -> str:
