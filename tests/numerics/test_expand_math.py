@@ -35,6 +35,14 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL
     return built
 
 
+@pytest.mark.parametrize("target", library.X86_TARGETS)
+def test_every_target_is_compared(libraries: dict[str, ctypes.CDLL], target: str) -> None:
+    """Says in the report which targets this CPU leaves out."""
+    if not library.cpu_runs(target):
+        pytest.skip(f"this CPU cannot run code for {target}")
+    assert {target, f"{target} short"} <= libraries.keys()
+
+
 def run(compiled: ctypes.CDLL, name: str, *operands: Floats) -> Floats:
     """Maps arrays of any length, in blocks."""
     size = len(operands[0])

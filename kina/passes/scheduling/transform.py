@@ -15,6 +15,21 @@ from dataclasses import dataclass
 
 from kina.passes.scheduling.graph import Access
 from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.phrases import (
+    ANY,
+    FOR,
+    FOUR,
+    ONE,
+    PARALLEL,
+    READS,
+    REDUCTION,
+    TWO,
+    annotate,
+    if_possible,
+    into_reader,
+    tile,
+    tile_reduction,
+)
 from kina.passes.scheduling.space import Space
 
 LANES = 64
@@ -23,14 +38,6 @@ CHUNK = 16384
 """Elements of the last axis that are summed for themselves."""
 BLOCK = 64
 """Elements of any other axis that are summed for themselves."""
-
-_ANY = "!transform.any_op"
-_PARAM = "!transform.param<i64>"
-_FOR = '!transform.op<"scf.for">'
-_P, _R = "#linalg.iterator_type<parallel>", "#linalg.iterator_type<reduction>"
-_FOUR = f"({_ANY}) -> ({_ANY}, {_ANY}, {_ANY}, {_ANY})"
-_TWO = f"({_ANY}) -> ({_ANY}, {_ANY})"
-_ONE = f"({_ANY}) -> {_ANY}"
 
 _CLEAN = ("canonicalization",)
 _UNIT_DIMS = "linalg.fold_unit_extent_dims_via_slices"
@@ -45,24 +52,13 @@ _LOWERED = (
 
 # Copies become loops: `memref.copy` of a strided memref would call MLIR's runtime library.
 _BUFFERISE = (
-    f'  %functions = transform.structured.match ops{{["func.func"]}} in %module : {_ONE}',
+    f'  %functions = transform.structured.match ops{{["func.func"]}} in %module : {ONE}',
     "  transform.apply_patterns to %functions {",
     "    transform.apply_patterns.canonicalization",
-    f"  }} : {_ANY}",
-    f"  transform.apply_cse to %functions : {_ANY}",
+    f"  }} : {ANY}",
+    f"  transform.apply_cse to %functions : {ANY}",
     "  %buffers = transform.bufferization.one_shot_bufferize %functions "
-    f'{{memcpy_op = "linalg.copy"}} : {_ONE}',
-)
-
-# Passes over ops without inputs: a count along the axis belongs to the loop that reads it.
-_READS = (
-    f"transform.match.structured failures(propagate) %op : {_ANY} {{",
-    f"^bb3(%structured: {_ANY}):",
-    f"  %inputs = transform.match.structured.num_inputs %structured : ({_ANY}) -> {_PARAM}",
-    f"  %one = transform.param.constant 1 : i64 -> {_PARAM}",
-    f"  transform.match.param.cmpi ge %inputs, %one : {_PARAM}",
-    "  transform.match.structured.yield",
-    "}",
+    f'{{memcpy_op = "linalg.copy"}} : {ONE}',
 )
 
 
@@ -106,7 +102,7 @@ def schedule_text(kernels: Sequence[Scheduled]) -> str:
     """The module that `transform-preload-library` loads, with the sequence @kina_schedule."""
     lines = [
         "module attributes {transform.with_named_sequence} {",
-        f"transform.named_sequence @kina_schedule(%module: {_ANY} {{transform.readonly}}) {{",
+        f"transform.named_sequence @kina_schedule(%module: {ANY} {{transform.readonly}}) {{",
     ]
     for number, scheduled in enumerate(kernels):
         lines += _KernelSchedule(number, scheduled).lines()
@@ -148,7 +144,7 @@ class _KernelSchedule:
                 loops.append(loop := self._handle())
                 self._add(
                     f"{self._handle()}, {loop} = transform.structured.fuse {handle} "
-                    f"tile_sizes {tiles} {{use_forall, apply_cleanup}} : {_TWO}"
+                    f"tile_sizes {tiles} {{use_forall, apply_cleanup}} : {TWO}"
                 )
         if len(loops) > 1:
             self._apply(*_CLEAN)
@@ -157,7 +153,7 @@ class _KernelSchedule:
             merged = self._handle()
             self._add(
                 f"{merged} = transform.loop.fuse_sibling {first} into {second} "
-                f": ({_ANY}, {_ANY}) -> {_ANY}"
+                f": ({ANY}, {ANY}) -> {ANY}"
             )
             loops = [merged, *others]
 
@@ -173,11 +169,11 @@ class _KernelSchedule:
 
     def _last_axis(self) -> None:
         width, lanes = self._it.width, self._lanes
-        sums = self._reductions(_R, "tensor<{}>", ordered=True)
-        others = self._reductions(_R, "tensor<{}>", ordered=False)
-        elementwise = self._match_generic(_P)
+        sums = self._reductions(REDUCTION, "tensor<{}>", ordered=True)
+        others = self._reductions(REDUCTION, "tensor<{}>", ordered=False)
+        elementwise = self._match_generic(PARALLEL)
         long = width is None or width > lanes
-        self._for_each(elementwise, _if_possible(*_READS, *self._vector_tile(long)))
+        self._for_each(elementwise, if_possible(*READS, *self._vector_tile(long)))
         for handle in sums:
             self._for_each(handle, self._lane_reduction(ordered=True))
         for handle in others:
@@ -197,54 +193,54 @@ class _KernelSchedule:
 
     def _vector_tile(self, long: bool) -> list[str]:
         if not long:
-            return [_mark("%op", "vector")]
+            return [annotate("%op", "vector")]
         return [
-            _tile("%tile, %loop", "%op", f"{self._lanes}"),
-            _mark("%tile", "vector"),
-            _mark("%loop", "whole"),
+            tile("%tile, %loop", "%op", f"{self._lanes}"),
+            annotate("%tile", "vector"),
+            annotate("%loop", "whole"),
         ]
 
     def _lane_reduction(self, *, ordered: bool) -> list[str]:
         """`LANES` accumulators, combined as a halving tree; a long sum by chunks, in order."""
-        chunked = ordered and (self._it.width is None or self._it.width > CHUNK)
+        chunked = ordered and self._chunked
         source = "%chunk" if chunked else "%op"
-        lines = [_tile("%chunk, %chunks", "%op", f"{CHUNK}")] * chunked
+        lines = [tile("%chunk, %chunks", "%op", f"{CHUNK}")] * chunked
         lines += [
-            _tile_reduction("%fill, %lanes, %combine, %loop", source, f"{self._lanes}"),
-            _mark("%lanes", "vector"),
-            _mark("%loop", "chunk" if chunked else "whole"),
-            f"%h{self._lanes} = transform.structured.generalize %combine : {_ONE}",
+            tile_reduction("%fill, %lanes, %combine, %loop", source, f"{self._lanes}"),
+            annotate("%lanes", "vector"),
+            annotate("%loop", "chunk" if chunked else "whole"),
+            f"%h{self._lanes} = transform.structured.generalize %combine : {ONE}",
         ]
         half = self._lanes // 2
         while half >= 2:
             lines += [
                 f"%e{half}, %f{half}, %half{half}, %h{half} = "
                 f"transform.structured.split_reduction %h{2 * half} {{split_factor = {half}, "
-                f"insert_split_dimension = 0, inner_parallel}} : {_FOUR}",
-                _mark(f"%half{half}", "combine"),
+                f"insert_split_dimension = 0, inner_parallel}} : {FOUR}",
+                annotate(f"%half{half}", "combine"),
             ]
             half //= 2
         # The last two lanes by themselves, then to the sum of the chunks before.
-        return _if_possible(
+        return if_possible(
             *lines,
-            _tile_reduction("%fill1, %lane1, %combine1, %loop1", "%h2", "1"),
-            f"%pair = transform.cast %loop1 : {_ANY} to {_FOR}",
-            f"transform.loop.unroll %pair {{factor = 2}} : {_FOR}",
+            tile_reduction("%fill1, %lane1, %combine1, %loop1", "%h2", "1"),
+            f"%pair = transform.cast %loop1 : {ANY} to {FOR}",
+            f"transform.loop.unroll %pair {{factor = 2}} : {FOR}",
         )
 
     # 2. Within a band of fibers, along any other axis.
 
     def _interior_axis(self) -> None:
         flat = self._it.width == 1
-        kinds = _R if flat else f"{_R}, {_P}"
+        kinds = REDUCTION if flat else f"{REDUCTION}, {PARALLEL}"
         result = "tensor<{}>" if flat else f"tensor<{self._it.width}x{{}}>"
         sums = self._reductions(kinds, result, ordered=True)
         others = self._reductions(kinds, result, ordered=False)
         rest = "" if flat else ", 0"
         if not flat:
-            rows = self._match_generic(f"{_P}, {_P}")
+            rows = self._match_generic(f"{PARALLEL}, {PARALLEL}")
             tile = (
-                f"%tile, %loop = transform.structured.tile_using_for %it tile_sizes [1, 0] : {_TWO}"
+                f"%tile, %loop = transform.structured.tile_using_for %it tile_sizes [1, 0] : {TWO}"
             )
             self._for_each(rows, [tile])
         for handle in sums:
@@ -253,24 +249,22 @@ class _KernelSchedule:
             self._for_each(handle, self._block_reduction(rest, ordered=False))
         self._fuse_positions()
         fills = self._match('ops{["linalg.fill"]}')
-        self._add(f"{self._handle()} = transform.structured.generalize {fills} : {_ONE}")
+        self._add(f"{self._handle()} = transform.structured.generalize {fills} : {ONE}")
         self._apply(*_TILED, _UNIT_DIMS)
         self._mark_all(
-            f'ops{{["linalg.generic"]}} attributes {{iterator_types = [{_P}]}}', "vector"
+            f'ops{{["linalg.generic"]}} attributes {{iterator_types = [{PARALLEL}]}}', "vector"
         )
         self._vectorise("")
 
     def _block_reduction(self, rest: str, *, ordered: bool) -> list[str]:
         """Element after element; a sum goes by blocks, added in order."""
-        axis = self._it.space.axis
-        length = None if axis is None else self._it.static(axis)
-        blocked = ordered and (length is None or length > BLOCK)
+        blocked = ordered and self._chunked
         source = "%block" if blocked else "%op"
-        lines = [_tile("%block, %blocks", "%op", f"{BLOCK}{rest}")] * blocked
-        return _if_possible(
+        lines = [tile("%block, %blocks", "%op", f"{BLOCK}{rest}")] * blocked
+        return if_possible(
             *lines,
-            _tile_reduction("%fill, %lane, %combine, %loop", source, f"1{rest}"),
-            f"%plain = transform.structured.generalize %combine : {_ONE}",
+            tile_reduction("%fill, %lane, %combine, %loop", source, f"1{rest}"),
+            f"%plain = transform.structured.generalize %combine : {ONE}",
         )
 
     # 3. and 4. Vectors and registers.
@@ -284,8 +278,8 @@ class _KernelSchedule:
         self._for_each(
             loops,
             [
-                f"transform.apply_licm to %it : {_ANY}",
-                f"transform.loop.hoist_loop_invariant_subsets %it : {_ANY}",
+                f"transform.apply_licm to %it : {ANY}",
+                f"transform.loop.hoist_loop_invariant_subsets %it : {ANY}",
             ],
         )
         self._apply(*_LOWERED, cse=False)
@@ -293,7 +287,7 @@ class _KernelSchedule:
     def _try_vectorise(self, which: str, sizes: str = "") -> None:
         self._for_each(
             self._match(which),
-            _if_possible(f"transform.structured.vectorize %op{sizes} : {_ANY}"),
+            if_possible(f"transform.structured.vectorize %op{sizes} : {ANY}"),
         )
 
     def _fuse_positions(self) -> None:
@@ -304,11 +298,11 @@ class _KernelSchedule:
         if counts:
             self._apply(*_CLEAN, cse=False)
         for number in range(counts):
-            self._for_each(self._positions(number), _into_reader("%it"))
+            self._for_each(self._positions(number), into_reader("%it"))
         if counts and self._chunked:
             self._apply(*_CLEAN, cse=False)
             for number in range(counts):
-                self._for_each(self._positions(number), _if_possible(*_into_reader("%op")))
+                self._for_each(self._positions(number), if_possible(*into_reader("%op")))
         if counts:
             self._apply("canonicalization", "tensor.fold_tensor_empty")
         # The last tile of a row is smaller: bound its scratch, so that it can be on the stack.
@@ -316,10 +310,10 @@ class _KernelSchedule:
         for number in range(counts if partial else 0):
             self._for_each(
                 self._positions(number),
-                _if_possible(
-                    f"%scratch = transform.get_producer_of_operand %op[0] : {_ONE}",
+                if_possible(
+                    f"%scratch = transform.get_producer_of_operand %op[0] : {ONE}",
                     "%bounded = transform.tensor.make_loop_independent %scratch {num_loops = 1} "
-                    f": {_ONE}",
+                    f": {ONE}",
                 ),
             )
 
@@ -337,8 +331,8 @@ class _KernelSchedule:
         self._for_each(
             self._match(f'ops{{["scf.for"]}} attributes {{{mark}}}'),
             [
-                f"%loop = transform.cast %it : {_ANY} to {_FOR}",
-                f"%main, %rest = transform.loop.peel %loop : ({_FOR}) -> ({_ANY}, {_ANY})",
+                f"%loop = transform.cast %it : {ANY} to {FOR}",
+                f"%main, %rest = transform.loop.peel %loop : ({FOR}) -> ({ANY}, {ANY})",
             ],
         )
 
@@ -354,7 +348,7 @@ class _KernelSchedule:
     def _match(self, what: str, within: str | None = None) -> str:
         handle = self._handle()
         where = self._function if within is None else within
-        self._add(f"{handle} = transform.structured.match {what} in {where} : {_ONE}")
+        self._add(f"{handle} = transform.structured.match {what} in {where} : {ONE}")
         return handle
 
     def _match_generic(self, kinds: str, more: str = "") -> str:
@@ -372,57 +366,20 @@ class _KernelSchedule:
         ]
 
     def _mark_all(self, which: str, mark: str) -> None:
-        self._add(_mark(self._match(which), mark))
+        self._add(annotate(self._match(which), mark))
 
     def _for_each(self, handle: str, lines: Sequence[str]) -> None:
-        self._add(f"transform.foreach {handle} : {_ANY} {{")
-        self._add(f"^bb0(%it: {_ANY}):")
+        self._add(f"transform.foreach {handle} : {ANY} {{")
+        self._add(f"^bb0(%it: {ANY}):")
         self._lines += ["    " + line for line in lines]
         self._add("}")
 
     def _apply(self, *patterns: str, cse: bool = True) -> None:
         self._add(f"transform.apply_patterns to {self._function} {{")
         self._lines += [f"    transform.apply_patterns.{pattern}" for pattern in patterns]
-        self._add(f"}} : {_ANY}")
+        self._add(f"}} : {ANY}")
         if cse:
-            self._add(f"transform.apply_cse to {self._function} : {_ANY}")
-
-
-def _tile(results: str, source: str, sizes: str) -> str:
-    return f"{results} = transform.structured.tile_using_for {source} tile_sizes [{sizes}] : {_TWO}"
-
-
-def _tile_reduction(results: str, source: str, sizes: str) -> str:
-    call = f"transform.structured.tile_reduction_using_for {source} by tile_sizes = [{sizes}]"
-    return f"{results} = {call} : {_FOUR}"
-
-
-def _into_reader(count: str) -> list[str]:
-    """Moves a count along the axis into the loop around its only reader."""
-    return [
-        f"%slice = transform.get_consumers_of_result {count}[0] : {_ONE}",
-        f'%loop = transform.get_parent_op %slice {{op_name = "scf.for"}} : {_ONE}',
-        f"%count, %outer = transform.structured.fuse_into_containing_op {count} into %loop "
-        f": ({_ANY}, {_ANY}) -> ({_ANY}, {_ANY})",
-        _mark("%count", "vector"),
-    ]
-
-
-def _mark(handle: str, mark: str) -> str:
-    return f'transform.annotate {handle} "kina.{mark}" : {_ANY}'
-
-
-def _if_possible(*lines: str) -> list[str]:
-    """Transforms of `%op` up to the first that upstream refuses: a plain loop is left."""
-    return [
-        f"transform.sequence %it : {_ANY} failures(suppress) {{",
-        f"^bb1(%maybe: {_ANY}):",
-        f"  transform.sequence %maybe : {_ANY} failures(propagate) {{",
-        f"  ^bb2(%op: {_ANY}):",
-        *("    " + line for line in lines),
-        "  }",
-        "}",
-    ]
+            self._add(f"transform.apply_cse to {self._function} : {ANY}")
 
 
 def _power_of_two(size: int) -> int:
