@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         KinaTypeError,
         KinaValueError,
     )
-    from kina.runtime.module import Function, Module, compile, load
+    from kina.runtime.loading import compile, load
+    from kina.runtime.module import Function, Module
     from kina.runtime.threads import set_num_threads
 
 __all__ = [
@@ -42,7 +43,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     **{name: "kina.errors" for name in __all__ if name.endswith("Error")},
-    **dict.fromkeys(("Function", "Module", "compile", "load"), "kina.runtime.module"),
+    **dict.fromkeys(("compile", "load"), "kina.runtime.loading"),
+    **dict.fromkeys(("Function", "Module"), "kina.runtime.module"),
     "set_num_threads": "kina.runtime.threads",
 }
 

@@ -12,9 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -113,6 +111,8 @@ def _unusable(path: Path) -> str | None:
 
 
 def _private_temporary() -> Path:
+    import tempfile
+
     path = Path(tempfile.gettempdir(), f"kina-cache-{os.getuid()}")
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
@@ -149,6 +149,9 @@ def store(name: str, write: Callable[[Path], Sequence[CompiledFunction]]) -> Art
 
 @contextlib.contextmanager
 def _staging(root: Path) -> Generator[Path]:
+    import shutil
+    import tempfile
+
     try:
         path = Path(tempfile.mkdtemp(prefix="tmp-", dir=root))
     except OSError as error:

@@ -12,9 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-STAGES = ("kina", "linalg", "schedule", "llvm", "asm")
-"""What `kina emit --to` and `Function.mlir` show."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -146,7 +143,7 @@ def mlir_passes(schedule: str | None) -> tuple[Pass, ...]:
 
 def arguments(passes: Sequence[Pass]) -> list[str]:
     """The passes as mlir-opt takes them."""
-    return [item.argument for item in passes]
+    return ["--mlir-disable-threading", *(item.argument for item in passes)]
 
 
 _OPTIMISE = (

@@ -16,7 +16,8 @@ from kina.cli.memory_limit import MEMORY_BOUND_BYTES, mover
 from kina.cli.run import as_tuple, choose
 from kina.cli.timing import calls_per_sample, duration, sample, size, three_digits
 from kina.errors import KinaValueError
-from kina.runtime.module import Function, load
+from kina.runtime.loading import load
+from kina.runtime.module import Function
 from kina.runtime.numpy_types import Array
 from kina.runtime.threads import set_num_threads
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from kina.backend.build import build
 from kina.backend.options import Options
 from kina.backend.targets import default_build_target
+from kina.cli.files import check_replaceable, write
 from kina.errors import KinaValueError
 from kina.frontend.source import Source
 from kina.runtime.header import header
@@ -26,7 +26,7 @@ def build_library(
     options = Options(target or default_build_target(), threads, prefix)
     source = Source.read(file)
     for path in (library, header_path):
-        _check_replaceable(path, file)
+        check_replaceable(path, file)
     artifact = build(source, options)
     write(library, artifact.library.read_bytes(), 0o755)
     write(header_path, header(header_path.name, artifact.functions).encode(), 0o644)
@@ -43,31 +43,3 @@ def _check_folder(path: Path) -> None:
         raise KinaValueError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise KinaValueError(f"{path}: cannot write to the folder {path.parent}: permission denied")
-
-
-def _check_replaceable(path: Path, program: Path | None = None) -> None:
-    """Raise `KinaValueError` if something is in the place of `path` that must stay there."""
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise KinaValueError(f"{path}: is not a regular file, and only such are replaced")
-    if program is not None and path.samefile(program):
-        raise KinaValueError(f"{path}: is the program itself, give another name for the output")
-
-
-def write(path: Path, data: bytes, mode: int) -> None:
-    """Write a file under a temporary name, then rename it, so that no half of it is ever seen."""
-    _check_replaceable(path)
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=".kina-", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(mode & ~umask)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise KinaValueError(f"{path}: cannot write the file: {error.strerror}") from None

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator, default_rng
 
 from kina.dtypes import Kind
 from kina.errors import Diagnostic, KinaValueError, Note
@@ -31,15 +32,15 @@ _MOST_DIGITS = 19
 """Of a size; more is past 64 bits."""
 
 
-def _uniform(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _uniform(random: Generator, shape: tuple[int, ...]) -> Array:
     return random.uniform(_MARGIN, 1 - _MARGIN, shape)
 
 
-def _temperature(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _temperature(_random: Generator, shape: tuple[int, ...]) -> Array:
     return np.full(shape, 0.8)
 
 
-_BY_NAME: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+_BY_NAME: dict[str, Callable[[Generator, tuple[int, ...]], Array]] = {
     **dict.fromkeys(("u", "uniform"), _uniform),
     **dict.fromkeys(("T", "temp", "temperature"), _temperature),
 }
@@ -88,7 +89,7 @@ class Inputs:
     def _draw(self, index: int, parameter: Parameter, shape: tuple[int, ...], seed: str) -> Array:
         if not seed.isdecimal():
             raise KinaValueError(f"--arg {parameter.name}: the seed is '{seed}', expected a number")
-        random = np.random.default_rng([int(seed), index])
+        random = default_rng([int(seed), index])
         dtype = numpy_dtype(parameter.type.dtype)
         return _draw(random, parameter, shape, self._limit(index)).astype(dtype)
 
@@ -102,7 +103,7 @@ class Inputs:
 
 
 def _draw(
-    random: np.random.Generator, parameter: Parameter, shape: tuple[int, ...], limit: int | None
+    random: Generator, parameter: Parameter, shape: tuple[int, ...], limit: int | None
 ) -> Array:
     kind = parameter.type.dtype.kind
     if kind is Kind.BOOL:

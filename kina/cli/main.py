@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from kina.cli.garbage import seldom_collect
 from kina.errors import KinaError, render_all
 
 app = typer.Typer(
@@ -69,8 +70,8 @@ def emit(
     target: TargetOption = None,
 ) -> None:
     """Print a program as kina IR, linalg IR, kernels and their schedule, LLVM IR or assembly."""
-    from kina.backend.build import emit as emit_stage
     from kina.backend.options import Options
+    from kina.backend.stages import emit as emit_stage
     from kina.frontend.source import Source
 
     print(emit_stage(Source.read(file), to.value, Options(target or "native")), end="")
@@ -105,9 +106,15 @@ def run(
     verify: Annotated[bool, typer.Option(help="Compare with the NumPy reference.")] = False,
 ) -> None:
     """Run a function, by default on seeded random inputs, and print what it gives."""
+    from kina.backend.options import Options
+    from kina.frontend.source import Source
+    from kina.runtime.loading import load_source
+
+    # This command's own imports (NumPy) are made while the compiler's tools run.
+    module = load_source(Source.read(file), Options(), needed="kina.cli.run")
     from kina.cli.run import run_function
 
-    run_function(file, fn, arg or [], size or [], output, verify)
+    run_function(module, fn, arg or [], size or [], output, verify)
 
 
 @app.command()
@@ -137,6 +144,7 @@ def doctor() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `kina` with `arguments` (default: the command line) and exit."""
+    seldom_collect()
     try:
         status = _run(arguments)
         # Unlike sys.stdout.flush(), this copes with an output that was closed from the start.

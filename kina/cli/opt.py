@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import (
 )
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from kina.cli.garbage import seldom_collect
 from kina.errors import Diagnostic, KinaError
 
 _USER_MISTAKES = (
@@ -49,6 +50,7 @@ class KinaOptMain(xDSLOptMain):
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run `kina-opt` with `args` (default: the command line)."""
+    seldom_collect()
     try:
         KinaOptMain("Kina modular optimizer driver", args).run()
         sys.stdout.flush()

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from kina.cli.build import write
+from kina.cli.files import write
 from kina.cli.inputs import Inputs, stored
 from kina.errors import Diagnostic, KinaError, KinaValueError, Note
-from kina.runtime.module import Function, Module, load
+from kina.runtime.module import Function, Module
 from kina.runtime.numpy_types import Array
 from kina.types import TensorType
 
@@ -20,15 +20,14 @@ _TOLERANCE = {"F32": 1e-5, "F16": 2e-3, "BF16": 2e-2, "F8E4M3": 0.13, "F8E5M2": 
 
 
 def run_function(
-    file: Path,
+    module: Module,
     name: str | None,
     given: Sequence[str],
     sizes: Sequence[str],
     output: Path | None,
     verify: bool,
 ) -> None:
-    """Run one function of `file` and print its results; with `verify`, compare them."""
-    module = load(file)
+    """Run one function of `module` and print its results; with `verify`, compare them."""
     function = choose(module, name)
     inputs = Inputs(function, given, sizes)
     print(function.type)

@@ -1,4 +1,4 @@
-"""Compiled programs as Python objects: `kina.load`, `Module`, `Function`.
+"""Compiled programs as Python objects: `Module`, `Function`.
 
 The kernel's calls hold no state and release the GIL, so functions may be called from any number
 of threads, and after a fork.
@@ -6,75 +6,25 @@ of threads, and after a fork.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kina.backend.build import build, emit
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.backend.pipeline import STAGES
-from kina.errors import KinaIndexError, KinaTypeError, KinaValueError
+from kina.errors import KinaIndexError, KinaValueError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import Library, from_buffer
+from kina.runtime.loading import restore, restore_function
 from kina.runtime.numpy_types import Array, integer_view
 from kina.status import OUT_OF_MEMORY
 from kina.types import Dim, Signature, TupleType, Type
 
 if TYPE_CHECKING:
     from kina.runtime.meaning import Meaning
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    target: str = "native",
-    threads: bool = True,
-    fast: bool = True,
-) -> Module:
-    """Compile the program in the file `path`, or take it from the cache.
-
-    `fast=False` makes plain loops in the form of the specification, to compare with.
-
-    Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
-    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing.
-    """
-    return _build(Source.read(path), Options(target, threads, fast=fast))
-
-
-def compile(
-    text: str,
-    *,
-    name: str = "<string>",
-    target: str = "native",
-    threads: bool = True,
-    fast: bool = True,
-) -> Module:
-    """Compile a program given as text; `name` stands for the file in messages. Errors as `load`."""
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise KinaTypeError(
-            f"compile: the program is a {type(text).__name__}, expected its text (a str); "
-            "kina.load takes the path of a file"
-        )
-    return _build(Source(name, text), Options(target, threads, fast=fast))
-
-
-def _build(source: Source, options: Options) -> Module:
-    return Module(source, options, build(source, options))
-
-
-@lru_cache(maxsize=64)
-def _restore(name: str, text: str, options: Options) -> Module:
-    """The module that a pickle names; a worker's tasks share one."""
-    return _build(Source(name, text), options)
-
-
-def _restore_function(name: str, text: str, options: Options, function: str) -> Function:
-    return _restore(name, text, options)[function]
 
 
 class Module:
@@ -112,6 +62,8 @@ class Module:
 
     def mlir(self, stage: str = "kina") -> str:
         """The program's IR at a stage: `kina`, `linalg`, `schedule`, `llvm` or `asm`."""
+        from kina.backend.stages import STAGES, emit
+
         if stage not in STAGES:
             raise KinaValueError(f"unknown stage '{stage}', expected one of {', '.join(STAGES)}")
         return emit(self._source, stage, self._options)
@@ -136,11 +88,11 @@ class Module:
         return f"<kina module {self._source.name}: {', '.join(self._functions)}>"
 
     def __reduce__(self) -> tuple[Callable[..., Module], tuple[str, str, Options]]:
-        return _restore, (self._source.name, self._source.text, self._options)
+        return restore, (self._source.name, self._source.text, self._options)
 
     def pickled_function(self, name: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """What `pickle` stores for one of the functions."""
-        return _restore_function, (self._source.name, self._source.text, self._options, name)
+        return restore_function, (self._source.name, self._source.text, self._options, name)
 
 
 class Function:

@@ -21,9 +21,10 @@ import kina
 from helpers import same_bits_programs as programs
 from helpers.ordered import ordered_sum
 from helpers.replay import Call, Machine, Replay, Results, differences, host_levels
-from kina.backend.build import build, emit
+from kina.backend.build import build
 from kina.backend.cache import Artifact
 from kina.backend.options import Options
+from kina.backend.stages import emit
 from kina.backend.targets import FAT, TARGETS, host_machine
 from kina.frontend.source import Source
 from kina.types import TensorType

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kina.backend.build import emit
 from kina.backend.options import Options
+from kina.backend.stages import emit
 from kina.frontend.source import Source
 
 PROGRAMS = {

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,7 +182,7 @@ def test_unusable_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: st
     monkeypatch.setenv("HOME", str(tmp_path / "blocked" / home))
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     module = kina.compile(PROGRAM)
     assert works(module)
     assert temporary in module.library_path.parents
@@ -196,7 +197,7 @@ def test_another_users_temporary_folder_is_not_trusted(
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     (tmp_path / "blocked").write_text("")
     monkeypatch.setenv("HOME", str(tmp_path / "blocked"))
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     planted = tmp_path / f"kina-cache-{os.getuid()}"
     planted.mkdir()
     planted.chmod(0o777)

@@ -1,0 +1,75 @@
+"""`kina.load` and `kina.compile`: from a program's text to a `Module`.
+
+NumPy and the rest of the runtime are imported after the program is compiled, in fact while the
+tools run: they take a tenth of a second to import.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kina.backend.build import build
+from kina.backend.options import Options
+from kina.errors import KinaTypeError
+from kina.frontend.source import Source
+
+if TYPE_CHECKING:
+    from kina.runtime.module import Function, Module
+
+_RUNTIME = "kina.runtime.module"
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    target: str = "native",
+    threads: bool = True,
+    fast: bool = True,
+) -> Module:
+    """Compile the program in the file `path`, or take it from the cache.
+
+    `fast=False` makes plain loops in the form of the specification, to compare with.
+
+    Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
+    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing.
+    """
+    return load_source(Source.read(path), Options(target, threads, fast=fast))
+
+
+def compile(
+    text: str,
+    *,
+    name: str = "<string>",
+    target: str = "native",
+    threads: bool = True,
+    fast: bool = True,
+) -> Module:
+    """Compile a program given as text; `name` stands for the file in messages. Errors as `load`."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KinaTypeError(
+            f"compile: the program is a {type(text).__name__}, expected its text (a str); "
+            "kina.load takes the path of a file"
+        )
+    return load_source(Source(name, text), Options(target, threads, fast=fast))
+
+
+def load_source(source: Source, options: Options, needed: str = _RUNTIME) -> Module:
+    """The compiled program; `needed` names a module to import while the tools run."""
+    artifact = build(source, options, partial(import_module, needed))
+    from kina.runtime.module import Module
+
+    return Module(source, options, artifact)
+
+
+@lru_cache(maxsize=64)
+def restore(name: str, text: str, options: Options) -> Module:
+    """The module that a pickle names; a worker's tasks share one."""
+    return load_source(Source(name, text), options)
+
+
+def restore_function(name: str, text: str, options: Options, function: str) -> Function:
+    """A function of the module that a pickle names."""
+    return restore(name, text, options)[function]
