@@ -22,6 +22,10 @@ _FFI: Any = _CORE.FFI()
 from_buffer: Callable[..., Any] = _FFI.from_buffer
 """`from_buffer(array)`: the bytes of an array as a C array, which keeps the array alive."""
 
+CHARS: Any = _FFI.typeof("char *")
+from_buffer_as: Callable[..., Any] = _CORE.from_buffer
+"""`from_buffer_as(CHARS, array)`: the same as a pointer, from which others can be subtracted."""
+
 
 _open: WeakSet[Library] = WeakSet()
 
