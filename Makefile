@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# By file: a file's tests share what its fixtures and the cache of programs compiled.
+PARALLEL := -n 2 --dist loadfile
 # Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
@@ -22,7 +24,7 @@ train: $(TRAIN)
 test: $(TEST)
 	$(BIN)/kina doctor
 	$(BIN)/lit -sv -j 2 tests/filecheck
-	$(PYTEST)
+	$(PYTEST) $(PARALLEL)
 	KINA_TEST_PIPELINE=plain-sample $(PYTEST) tests/numerics
 
 lint: $(TEST)
@@ -31,7 +33,7 @@ lint: $(TEST)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 sweep: $(TEST)
-	$(PYTEST) -m "sweep or not sweep"
+	$(PYTEST) $(PARALLEL) -m "sweep or not sweep"
 	KINA_TEST_PIPELINE=plain $(PYTEST) -m "sweep or not sweep" tests/numerics
 
 $(VENV)/bin/python:
