@@ -25,7 +25,7 @@ test: $(TEST)
 	$(BIN)/kina doctor
 	$(BIN)/lit -sv -j 2 tests/filecheck
 	$(PYTEST) $(PARALLEL)
-	KINA_TEST_PIPELINE=plain-sample $(PYTEST) tests/numerics
+	KINA_TEST_PIPELINE=plain-sample $(PYTEST) $(PARALLEL) tests/numerics
 
 lint: $(TEST)
 	$(BIN)/ruff check .
@@ -34,7 +34,7 @@ lint: $(TEST)
 
 sweep: $(TEST)
 	$(PYTEST) $(PARALLEL) -m "sweep or not sweep"
-	KINA_TEST_PIPELINE=plain $(PYTEST) -m "sweep or not sweep" tests/numerics
+	KINA_TEST_PIPELINE=plain $(PYTEST) $(PARALLEL) -m "sweep or not sweep" tests/numerics
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
