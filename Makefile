@@ -32,9 +32,13 @@ lint: $(TEST)
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+# What `make test` takes samples of; the plain pipeline repeats what depends on the pipeline.
+SWEEP := $(PYTEST) -n 2 --dist worksteal -m sweep
+PLAIN := $(addprefix tests/numerics/test_, operations.py random_programs.py vjp.py vjp_programs.py)
+
 sweep: $(TEST)
-	$(PYTEST) $(PARALLEL) -m "sweep or not sweep"
-	KINA_TEST_PIPELINE=plain $(PYTEST) $(PARALLEL) -m "sweep or not sweep" tests/numerics
+	$(SWEEP)
+	KINA_TEST_PIPELINE=plain $(SWEEP) -k "not pipelines and not target" $(PLAIN)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
