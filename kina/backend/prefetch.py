@@ -6,15 +6,20 @@ its first walk comes. A prefetch reads nothing and never faults, past the last r
 No op of upstream's transform dialect can put one into a loop, so it happens here. schedule-cpu
 says how far the next row is, in the function attribute `ATTRIBUTE`: pairs `pointer:distance`,
 each the place of an argument, the distance in elements or `%` and the argument that holds it.
+
+A large tensor that is walked once is fetched some way ahead (attribute `AHEAD`, pairs of the same
+form): the processor's own prefetcher stops at the end of each page.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from kina.backend.llvm_text import BITS, LINE, base_of, definitions, rewrite_functions
 
 ATTRIBUTE = "kina-next-row"
+AHEAD = "kina-ahead"
 
 _LOAD = re.compile(r"^  %[\w.]+ = load <(\d+) x (\w+)>, ptr (%[\w.]+),")
 _DECLARE = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
@@ -22,11 +27,12 @@ _DECLARE = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 def fetch_next_rows(llvm_ir: str) -> str:
     """`llvm_ir` with prefetches in the functions that ask for them."""
-    fetched = rewrite_functions(llvm_ir, ATTRIBUTE, _prefetched)
+    fetched = rewrite_functions(llvm_ir, ATTRIBUTE, partial(_prefetched, walk=2))
+    fetched = rewrite_functions(fetched, AHEAD, partial(_prefetched, walk=1))
     return llvm_ir if fetched == llvm_ir else fetched + "\n" + _DECLARE
 
 
-def _prefetched(function: str, distance: dict[str, str]) -> str:
+def _prefetched(function: str, distance: dict[str, str], walk: int) -> str:
     made = definitions(function)
     walks: dict[str, int] = {}
     lines: list[str] = []
@@ -36,7 +42,7 @@ def _prefetched(function: str, distance: dict[str, str]) -> str:
             continue
         base = base_of(found[3], made)
         walks[base] = walks.get(base, 0) + 1
-        if walks[base] == 2 and base in distance and found[2] in BITS:
+        if walks[base] == walk and base in distance and found[2] in BITS:
             lines += _fetch(number, found[3], int(found[1]), found[2], distance[base])
     return "\n".join(lines)
 

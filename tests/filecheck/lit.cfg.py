@@ -16,7 +16,15 @@ config.excludes = ["Inputs"]  # noqa: F821
 
 tools = Path(sys.executable).parent
 config.environment["PATH"] = os.pathsep.join([str(tools), os.environ["PATH"]])  # noqa: F821
-for name in ("HOME", "KINA_CACHE", "KINA_MLIR_OPT", "OPENBLAS_CORETYPE", "PYTHONDONTWRITEBYTECODE"):
+passed = (
+    "HOME",
+    "KINA_CACHE",
+    "KINA_MLIR_OPT",
+    "OPENBLAS_CORETYPE",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
+)
+for name in passed:
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821
 

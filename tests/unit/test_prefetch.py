@@ -49,5 +49,16 @@ def test_the_distance_may_be_an_argument() -> None:
     assert len(rest) == 4  # two cache lines
 
 
+def test_what_is_walked_once_is_fetched_ahead() -> None:
+    """With the first load of the argument, not with those of the stack."""
+    asked = 'attributes #0 = { "kina-ahead"="1:2048" }\n'
+    lines = fetch_next_rows(KERNEL.replace("KIND", "float") + asked).splitlines()
+    fetches = [i for i, line in enumerate(lines) if "call void @llvm.prefetch" in line]
+    assert len(fetches) == 4
+    first = fetches[0] - 2
+    assert lines[first].endswith(" = getelementptr float, ptr %10, i64 2048")
+    assert lines[first - 1].startswith("  %11 = load")
+
+
 def test_other_functions_stay() -> None:
     assert fetch_next_rows(KERNEL) == KERNEL

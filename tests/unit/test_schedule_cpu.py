@@ -123,11 +123,26 @@ def test_rows_walked_twice_fetch_the_next(size: int | str, distance: str | None)
     assert distance is None or f'"{distance}"' in asks[0]
 
 
-def test_a_single_walk_fetches_nothing_ahead() -> None:
+@pytest.mark.parametrize(
+    ("dtype", "shape", "axis", "distance"),
+    [
+        ("F32", (64, 50257), 1, "0:2048"),
+        ("BF16", (64, 50257), 1, "0:4096"),
+        ("F32", (8, 50257), 1, None),
+        ("F32", (50257, 64), 0, None),
+    ],
+)
+def test_a_single_walk_of_much_is_fetched_ahead(
+    dtype: str, shape: tuple[int, int], axis: int, distance: str | None
+) -> None:
+    """8 KB before it is read, if it does not fit a core's cache; never bands of fibers."""
     module, _ = scheduled(
-        "let f = fn(x: tensor<F32, [64, 50257]>) -> tensor<F32, [64]> { x.reduce(op=max, axis=1) }"
+        f"let f = fn(x: tensor<{dtype}, {list(shape)}>) -> tensor<{dtype}, [{shape[1 - axis]}]>"
+        f" {{ x.reduce(op=max, axis={axis}) }}"
     )
-    assert all("passthrough" not in f.attributes for f in kernels(module))
+    asks = [f.attributes["passthrough"] for f in kernels(module) if "passthrough" in f.attributes]
+    assert len(asks) == (distance is not None)
+    assert distance is None or f'["kina-ahead", "{distance}"]' in str(asks[0])
 
 
 def test_kernels_never_take_the_name_of_a_function() -> None:

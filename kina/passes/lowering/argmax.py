@@ -44,11 +44,13 @@ def lower_argmax(state: Lowering, op: ReductionOp) -> None:
 
 
 def _form(state: Lowering, op: ReductionOp, operand: TensorType) -> Form:
-    """Reading twice is cheap, computing twice is not: then value and index go together."""
+    """Along the last axis one walk will do; elsewhere value and index go together if computed."""
     if not state.fast:
         return _running
     size = operand.dims[op.axis_value]
     fits = isinstance(size, int) and size < 1 << 31
+    if fits and size != 1 and op.axis_value == len(operand.dims) - 1:
+        return _contest
     fits &= operand.dtype.is_float or operand.dtype.storage_bits <= 32
     return _one_reduction if fits and isinstance(op.operand.owner, Operation) else _two_reductions
 
@@ -71,6 +73,33 @@ def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ..
         state.filled(0, i64, dims),
     ]
     return reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
+
+
+def _contest(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
+    """The same with an index of 32 bits: the form that schedule-cpu does in lanes, in one walk."""
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        value, best, index = _wide(inner, dtype, elements[0]), *elements[1:]
+        greater = inner.compare(_ABOVE[dtype.is_float], value, best)
+        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), i32))
+        return [inner.select(greater, value, best), inner.select(greater, position, index)]
+
+    starts = [
+        state.filled(identity(dtype, "lowest"), _wide_element(dtype), dims),
+        state.filled(0, i32, dims),
+    ]
+    index = reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
+    return _widened(state, index, dims)
+
+
+def _widened(state: Lowering, index: SSAValue, dims: tuple[Dim, ...]) -> SSAValue:
+    """Indices as they are stored."""
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        return [inner.value(arith.ExtSIOp(elements[0], i64))]
+
+    output = whole(state.empty(i64, dims))
+    return generic(state.builder, len(dims), [whole(index)], [output], body)[0]
 
 
 def _two_reductions(

@@ -59,6 +59,11 @@ class Stage:
         return element_of(self.value)
 
     @property
+    def accumulated(self) -> list[Attribute]:
+        """The element types of the accumulators of a reduction."""
+        return [element_of(output) for output in self.node.op.outputs]
+
+    @property
     def cost(self) -> int:
         """Scalar ops per element."""
         return len(self.block.ops)
@@ -85,18 +90,20 @@ class Fuser:
         """The finished stage."""
         node = self.stage.node
         identity = tuple(range(len(node.dims)))
-        accumulator = node.op.body.block.args[-1]
-        slot = Block(arg_types=[accumulator.type]).args[0]
-        result = self._inline(node, identity, {accumulator: slot})
-        self.stage.block.add_op(linalg.ops.YieldOp(result))
+        accumulators = node.op.body.block.args[len(node.op.inputs) :]
+        slots = Block(arg_types=[accumulator.type for accumulator in accumulators]).args
+        known: dict[SSAValue, SSAValue] = dict(zip(accumulators, slots, strict=True))
+        results = self._inline(node, identity, known)
+        self.stage.block.add_op(linalg.ops.YieldOp(*results))
         stage = self.stage
         if stage.position is not None:  # it goes last of the inputs
             old = stage.position
             stage.position = stage.block.insert_arg(old.type, len(stage.block.args))
             old.replace_all_uses_with(stage.position)
             stage.block.erase_arg(old)
-        new = stage.block.insert_arg(accumulator.type, len(stage.block.args))
-        slot.replace_all_uses_with(new)
+        for slot in slots:
+            new = stage.block.insert_arg(slot.type, len(stage.block.args))
+            slot.replace_all_uses_with(new)
         return self.stage
 
     def _read(self, value: SSAValue, access: Access) -> SSAValue:
@@ -130,7 +137,7 @@ class Fuser:
         if (splat := splat_of(value)) is not None:
             return self._add(arith.ConstantOp(splat))
         producer = self._inlined[value, access]
-        return self._inline(producer, access, {}) if producer else self._leaf(value, access)
+        return self._inline(producer, access, {})[0] if producer else self._leaf(value, access)
 
     def _leaf(self, value: SSAValue, access: Access) -> SSAValue:
         block = self.stage.block
@@ -138,13 +145,16 @@ class Fuser:
         self.stage.leaves[value, access] = argument
         return argument
 
-    def _inline(self, node: Node, access: Access, known: dict[SSAValue, SSAValue]) -> SSAValue:
+    def _inline(
+        self, node: Node, access: Access, known: dict[SSAValue, SSAValue]
+    ) -> list[SSAValue]:
+        """Repeats the body of a node at `access`; what it yields."""
         body = node.op.body.block
         for argument, read in operand_reads(node, access):
             known[argument] = self._read(*read)
         for op in body.ops:
             if isinstance(op, linalg.ops.YieldOp):
-                return self._outside(op.operands[0], known)
+                return [self._outside(operand, known) for operand in op.operands]
             self._clone(op, access, known)
         raise AssertionError("a body ends in linalg.yield")
 
@@ -209,7 +219,7 @@ def operand_reads(node: Node, access: Access) -> Iterator[tuple[BlockArgument, R
     """What the body of `node` reads at `access`, by the arguments that stand for it."""
     body = node.op.body.block
     for argument, operand, inner in zip(
-        body.args[:-1], node.op.inputs, node.accesses[:-1], strict=True
+        body.args[: len(node.op.inputs)], node.op.inputs, node.accesses[:-1], strict=True
     ):
         if argument.uses:
             composed = tuple(UNIT if d == UNIT else access[d] for d in inner)

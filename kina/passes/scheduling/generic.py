@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, linalg
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, i64
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
+
+from kina.passes.scheduling.graph import element_of, static_shape
 
 INDEX = IndexType()
 
@@ -25,17 +27,42 @@ def index_op(loop: int) -> linalg.ops.IndexOp:
 
 def generic(
     inputs: Sequence[SSAValue],
-    start: SSAValue,
+    starts: Sequence[SSAValue],
     body: Block,
     maps: Sequence[AffineMap],
     kinds: Sequence[str],
 ) -> linalg.ops.GenericOp:
-    """A `linalg.generic` with one result."""
+    """A `linalg.generic` that starts from (or writes to) `starts`."""
     return linalg.ops.GenericOp(
         inputs,
-        [start],
+        starts,
         Region(body),
         [AffineMapAttr(m) for m in maps],
         [linalg.attrs.IteratorTypeAttr(linalg.attrs.IteratorType(kind)) for kind in kinds],
-        [start.type],
+        [start.type for start in starts],
+    )
+
+
+def copy(value: SSAValue, target: SSAValue) -> linalg.ops.GenericOp:
+    """A copy of a tensor into another."""
+    element = element_of(value)
+    body = Block(arg_types=[element, element])
+    body.add_op(linalg.ops.YieldOp(body.args[0]))
+    rank = len(static_shape(value))
+    return generic([value], [target], body, [AffineMap.identity(rank)] * 2, ["parallel"] * rank)
+
+
+def all_of(
+    value: SSAValue, sizes: Sequence[int], dynamic: Sequence[SSAValue]
+) -> tensor.ExtractSliceOp:
+    """A slice that is all of a tensor of these sizes; the dynamic ones come as values."""
+    return tensor.ExtractSliceOp.create(
+        operands=[value, *dynamic],
+        result_types=[value.type],
+        properties={
+            "static_offsets": DenseArrayBase.from_list(i64, [0] * len(sizes)),
+            "static_sizes": DenseArrayBase.from_list(i64, sizes),
+            "static_strides": DenseArrayBase.from_list(i64, [1] * len(sizes)),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, len(dynamic), 0]),
+        },
     )

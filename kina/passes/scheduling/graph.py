@@ -23,6 +23,8 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
+from kina.passes.scheduling.contests import is_contest
+
 UNIT = -1
 Dim: TypeAlias = int | SSAValue
 Shape: TypeAlias = tuple[Dim, ...]
@@ -164,7 +166,10 @@ def is_unit_view(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A one-result `linalg.generic` that can be scheduled: elementwise, or one reduced axis."""
+    """A `linalg.generic` that can be scheduled: elementwise, or one reduced axis.
+
+    `accesses` are those of the inputs and of the result (for a contest, the index).
+    """
 
     op: linalg.ops.GenericOp
     accesses: tuple[Access, ...]
@@ -174,7 +179,12 @@ class Node:
     @property
     def value(self) -> SSAValue:
         """The computed tensor."""
-        return self.op.results[0]
+        return self.op.results[-1]
+
+    @property
+    def is_contest(self) -> bool:
+        """Whether `value` is the index of a best value."""
+        return len(self.op.results) > 1
 
     @cached_property
     def extracts(self) -> bool:
@@ -184,9 +194,13 @@ class Node:
 
 def node_of(op: Operation) -> Node | None:
     """`op` as a node, None if it is not of a form that the scheduler knows."""
-    if not isinstance(op, linalg.ops.GenericOp) or len(op.outputs) != 1 or not op.results:
+    if not isinstance(op, linalg.ops.GenericOp) or not op.results:
         return None
-    accesses = [access_of(m.data) for m in op.indexing_maps]
+    contest = is_contest(op)
+    if len(op.outputs) != 1 and not contest:
+        return None
+    maps = op.indexing_maps.data
+    accesses = [access_of(m.data) for m in (*maps[: len(op.inputs)], maps[-1])]
     kinds = [kind.data for kind in op.iterator_types]
     reduced = [i for i, kind in enumerate(kinds) if kind is IteratorType.REDUCTION]
     if any(a is None for a in accesses) or len(reduced) > 1:
@@ -195,9 +209,12 @@ def node_of(op: Operation) -> Node | None:
     rows = [i for i in range(len(kinds)) if i not in reduced]
     if [d for d in known[-1] if d != UNIT] != rows or uses_output(op) != bool(reduced):
         return None
-    if reduced and not combines_plainly(op):
+    if reduced and not contest and not combines_plainly(op):
         return None
-    return Node(op, known, iteration_dims(op, known), reduced[0] if reduced else None)
+    dims = iteration_dims(op, known)
+    if contest and not (reduced == [len(dims) - 1] and isinstance(dims[-1], int) and dims[-1] > 1):
+        return None
+    return Node(op, known, dims, reduced[0] if reduced else None)
 
 
 def combines_plainly(op: linalg.ops.GenericOp) -> bool:
@@ -221,7 +238,7 @@ def uses_output(op: linalg.ops.GenericOp) -> bool:
 def iteration_dims(op: linalg.ops.GenericOp, accesses: Sequence[Access]) -> Shape:
     """The size of each iteration dimension, static if any operand has it static."""
     dims: dict[int, Dim] = {}
-    for value, access in zip(op.operands, accesses, strict=True):
+    for value, access in zip((*op.inputs, op.outputs[-1]), accesses, strict=True):
         for size, dim in zip(shape_of(value), access, strict=True):
             if dim != UNIT and not isinstance(dims.get(dim), int):
                 dims[dim] = size

@@ -128,9 +128,9 @@ class Plan:
         self._want_outside_uses()
         stages = self._fuse()
         for op in self._block.ops:
-            if op.results and op.results[0] in stages:
-                self._place(stages[op.results[0]])
-            elif not isinstance(op, NAMES) and not (op.results and op.results[0] in self.nodes):
+            if op.results and op.results[-1] in stages:
+                self._place(stages[op.results[-1]])
+            elif not isinstance(op, NAMES) and not (op.results and op.results[-1] in self.nodes):
                 self._keep(op)
         self._choose_outputs()
 
@@ -148,13 +148,13 @@ class Plan:
         if isinstance(user, tensor.ExpandShapeOp | tensor.CollapseShapeOp) and is_unit_view(user):
             return self._read_outside(user.result)
         return not isinstance(user, tensor.DimOp) and not (
-            user.results and user.results[0] in self.nodes
+            user.results and user.results[-1] in self.nodes
         )
 
     def _captures(self, user: Operation) -> bool:
         """Whether `user` stands in the body of a node of this block: the node then decides."""
         parent = user.parent_op()
-        return parent is not None and bool(parent.results) and parent.results[0] in self.nodes
+        return parent is not None and bool(parent.results) and parent.results[-1] in self.nodes
 
     def _fuse(self) -> dict[SSAValue, Stage]:
         stages: dict[SSAValue, Stage] = {}

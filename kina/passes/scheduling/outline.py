@@ -10,7 +10,6 @@ from xdsl.dialects import arith, func, linalg, memref, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
     FunctionType,
     IntAttr,
     IntegerAttr,
@@ -23,14 +22,20 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     UnregisteredOp,
     i8,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.generic import INDEX, generic, index_constant, index_op
+from kina.passes.scheduling.generic import (
+    INDEX,
+    all_of,
+    copy,
+    generic,
+    index_constant,
+    index_op,
+)
 from kina.passes.scheduling.graph import (
     Access,
     element_of,
@@ -40,8 +45,9 @@ from kina.passes.scheduling.graph import (
     static_shape,
 )
 from kina.passes.scheduling.kernels import Kernel
-from kina.passes.scheduling.space import Size, Space
-from kina.passes.scheduling.traffic import NEXT_ROW, STREAM, large_results, next_rows
+from kina.passes.scheduling.lanes import build_contest
+from kina.passes.scheduling.space import Part, Size, Space
+from kina.passes.scheduling.traffic import attributes_of
 
 # xDSL's own definitions of these two refuse a memref with a layout.
 TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
@@ -73,7 +79,7 @@ class KernelBuilder:
         self._counted = 0
         self._buffers: dict[SSAValue, SSAValue] = {}
         self.first: SSAValue | None = None
-        self._made: dict[SSAValue, SSAValue] = {}
+        self.made: dict[SSAValue, SSAValue] = {}
         self._wholes: dict[SSAValue, SSAValue] = {}
         self._views: dict[tuple[SSAValue, Access], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
@@ -86,22 +92,18 @@ class KernelBuilder:
         if space.block is not None:
             self.first = self._argument(INDEX)
         for stage in self.kernel.stages:
-            self._made[stage.value] = self._stage(stage)
+            self.made[stage.value] = self._stage(stage)
         copied = [v for v in self.kernel.outputs if self._used_inside(v)]
         direct = [v for v in self.kernel.outputs if not self._used_inside(v)]
         # Roots in the order of their ops, all stores after the last: then their loops can merge.
         self.block.add_ops([self._store(value) for value in [*direct, *copied]])
         self.block.add_op(func.ReturnOp())
-        hints = [
-            (NEXT_ROW, [self._hint(*row) for row in next_rows(self.kernel, self.space)]),
-            (STREAM, [self._hint(*result) for result in large_results(self.kernel)]),
-        ]
+        hints = attributes_of(self.kernel, self.space, self._hint)
         types = [argument.type for argument in self.block.args]
         signature = FunctionType.from_lists(types, [])
         function = func.FuncOp(self.name, signature, Region(self.block), StringAttr("private"))
-        told = [ArrayAttr(map(StringAttr, (name, " ".join(all_)))) for name, all_ in hints if all_]
-        if told:
-            function.attributes["passthrough"] = ArrayAttr(told)
+        if hints:
+            function.attributes["passthrough"] = ArrayAttr(hints)
         return function
 
     def _hint(self, value: SSAValue, size: Size) -> str:
@@ -116,18 +118,18 @@ class KernelBuilder:
     def _argument(self, kind: Attribute) -> SSAValue:
         return self.block.insert_arg(kind, len(self.block.args))
 
-    def _add(self, op: Operation) -> SSAValue:
+    def add(self, op: Operation) -> SSAValue:
         self.block.add_op(op)
         return op.results[0]
 
-    def _index(self, value: int) -> SSAValue:
+    def index(self, value: int) -> SSAValue:
         if value not in self._indices:
-            self._indices[value] = self._add(arith.ConstantOp.from_int_and_width(value, INDEX))
+            self._indices[value] = self.add(arith.ConstantOp.from_int_and_width(value, INDEX))
         return self._indices[value]
 
     def _size(self, size: Size) -> SSAValue:
         if not size.factors:
-            return self._index(size.known)
+            return self.index(size.known)
         if size not in self.sizes:
             self.sizes[size] = self._argument(INDEX)
         return self.sizes[size]
@@ -139,8 +141,10 @@ class KernelBuilder:
 
     # Tensors.
 
-    def _loop_size(self, loop: int) -> KnownSize:
+    def _loop_size(self, loop: int, part: Part | None = None) -> KnownSize:
         """The static size of a loop, or the value of its run-time size."""
+        if part is not None and (size := part.size(loop)) is not None:
+            return size, None
         if loop in self.ranges:
             return DYNAMIC_INDEX, self.ranges[loop][1]
         return self._known_or_argument(self.space.size(loop))
@@ -164,7 +168,7 @@ class KernelBuilder:
         )
         static_sizes = [s for s, _ in sizes]
         kind = MemRefType(element_of(value), static_sizes, layout)
-        return self._add(
+        return self.add(
             memref.ReinterpretCastOp(
                 self._pointer(value),
                 [] if offset is None else [offset],
@@ -177,7 +181,9 @@ class KernelBuilder:
             )
         )
 
-    def _view(self, value: SSAValue, frame_access: Access, stage: Stage) -> SSAValue:
+    def _view(
+        self, value: SSAValue, frame_access: Access, stage: Stage, part: Part | None = None
+    ) -> SSAValue:
         """The part of a stored tensor that this call works on, as a memref over loops."""
         space = self.space
         loops = space.access(self.kernel.frame, stage, frame_access)
@@ -188,45 +194,46 @@ class KernelBuilder:
                 offset = self._plus(offset, self.ranges[loop][0], strides[loop])
         if space.last in loops and self.first is not None:
             offset = self._plus(offset, self.first, strides[space.last + 1])
-        sizes = [self._loop_size(loop) for loop in loops]
+        if part is not None:
+            offset = self._plus(offset, self.index(part.first), strides[part.axis])
+            loops, strides = part.loops(loops), part.strides(strides)
+        sizes = [self._loop_size(loop, part) for loop in loops]
         return self._cast(value, sizes, [strides[loop] for loop in loops], offset)
 
     def _plus(self, offset: SSAValue | None, count: SSAValue, stride: Size) -> SSAValue:
-        step = self._add(arith.MuliOp(count, self._size(stride)))
-        return step if offset is None else self._add(arith.AddiOp(offset, step))
+        step = self.add(arith.MuliOp(count, self._size(stride)))
+        return step if offset is None else self.add(arith.AddiOp(offset, step))
 
     def _tensor(self, buffer: SSAValue, writable: bool = False) -> SSAValue:
         kind = TensorType(element_of(buffer), static_shape(buffer))
         flags: dict[str, Attribute] = {"restrict": UnitAttr()}
         if writable:
             flags["writable"] = UnitAttr()
-        return self._add(TO_TENSOR.create(operands=[buffer], result_types=[kind], properties=flags))
+        return self.add(TO_TENSOR.create(operands=[buffer], result_types=[kind], properties=flags))
 
-    def _read(self, value: SSAValue, access: Access, stage: Stage) -> SSAValue:
-        if value in self._made:
-            return self._made[value]
+    def read(self, value: SSAValue, access: Access, stage: Stage) -> SSAValue:
+        if value in self.made:
+            return self.made[value]
         key = (value, self.space.access(self.kernel.frame, stage, access))
         if key not in self._views:
             self._views[key] = self._sized(self._tensor(self._view(value, access, stage)), key[1])
         return self._views[key]
 
-    def _sized(self, whole: SSAValue, loops: Access) -> SSAValue:
+    def read_part(self, value: SSAValue, access: Access, stage: Stage, part: Part) -> SSAValue:
+        """A stored tensor as a part of the axis sees it."""
+        loops = self.space.access(self.kernel.frame, stage, access)
+        if part.axis not in loops:
+            return self.read(value, access, stage)
+        view = self._tensor(self._view(value, access, stage, part))
+        return self._sized(view, part.loops(loops), part)
+
+    def _sized(self, whole: SSAValue, loops: Access, part: Part | None = None) -> SSAValue:
         """A slice that is all of `whole`: it tells upstream that equal loops have equal sizes."""
-        sizes = [self._loop_size(loop) for loop in loops]
+        sizes = [self._loop_size(loop, part) for loop in loops]
         dynamic = [v for _, v in sizes if v is not None]
         if not dynamic:
             return whole
-        op = tensor.ExtractSliceOp.create(
-            operands=[whole, *dynamic],
-            result_types=[whole.type],
-            properties={
-                "static_offsets": DenseArrayBase.from_list(i64, [0] * len(loops)),
-                "static_sizes": DenseArrayBase.from_list(i64, [s for s, _ in sizes]),
-                "static_strides": DenseArrayBase.from_list(i64, [1] * len(loops)),
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, len(dynamic), 0]),
-            },
-        )
-        return self._add(op)
+        return self.add(all_of(whole, [size for size, _ in sizes], dynamic))
 
     def _whole(self, value: SSAValue) -> SSAValue:
         """All of a stored tensor, for reads at computed places."""
@@ -242,45 +249,52 @@ class KernelBuilder:
 
     # Stages.
 
-    def _empty(self, loops: Sequence[int], element: Attribute) -> SSAValue:
-        sizes = [self._loop_size(loop) for loop in loops]
+    def empty(self, loops: Sequence[int], element: Attribute, part: Part | None = None) -> SSAValue:
+        """A tensor over loops, without values."""
+        sizes = [self._loop_size(loop, part) for loop in loops]
         kind = TensorType(element, [s for s, _ in sizes])
-        return self._add(tensor.EmptyOp([v for _, v in sizes if v is not None], kind))
+        return self.add(tensor.EmptyOp([v for _, v in sizes if v is not None], kind))
 
     def _stage(self, stage: Stage) -> SSAValue:
+        if stage.node.is_contest:
+            return build_contest(self, stage)
         frame, space = self.kernel.frame, self.space
         loops = space.loops(frame, stage)
         number = {loop: i for i, loop in enumerate(loops)}
         made = space.access(frame, stage, stage.node.accesses[-1])
-        inputs = [self._read(v, a, stage) for v, a in stage.leaves]
+        inputs = [self.read(v, a, stage) for v, a in stage.leaves]
         walks = [space.access(frame, stage, a) for _, a in stage.leaves]
         if stage.position is not None:
             inputs.append(self._positions(cast(IntegerType, stage.position.type)))
             walks.append(() if space.axis is None else (space.axis,))
         bare = self._unwalked(loops, walks, made)
         if bare:
-            inputs.append(self._empty(bare, i8))
+            inputs.append(self.empty(bare, i8))
             walks.append(bare)
         walks.append(made)
         maps = [
             AffineMap(len(loops), 0, tuple(AffineExpr.dimension(number[w]) for w in walk))
             for walk in walks
         ]
-        start = self._target(stage)
+        start = self.target(stage)
         kinds = ["parallel"] * len(loops)
         if stage.node.axis is not None:
-            fill = stage.node.op.outputs[0].owner
-            assert isinstance(fill, linalg.ops.FillOp)
-            constant = owner(fill.inputs[0])
-            assert constant is not None
-            constant = self._add(constant.clone())
-            start = self._add(linalg.ops.FillOp([constant], [start], [start.type]))
+            start = self.filled(stage.node.op.outputs[0], start)
             if space.axis is not None:
                 kinds[number[space.axis]] = "reduction"
-        body = self._body(stage, number)
+        body = self.body(stage, number)
         if bare:
             body.insert_arg(i8, len(body.args) - 1)
-        return self._add(generic(inputs, start, body, maps, kinds))
+        return self.add(generic(inputs, [start], body, maps, kinds))
+
+    def filled(self, like: SSAValue, target: SSAValue) -> SSAValue:
+        """`target` with the start value of a reduction, as `like` has it."""
+        fill = like.owner
+        assert isinstance(fill, linalg.ops.FillOp)
+        constant = owner(fill.inputs[0])
+        assert constant is not None
+        constant = self.add(constant.clone())
+        return self.add(linalg.ops.FillOp([constant], [target], [target.type]))
 
     def _unwalked(self, loops: Access, walks: Sequence[Access], made: Access) -> Access:
         """Loops whose size no input tells: an input that is never read has to.
@@ -303,12 +317,12 @@ class KernelBuilder:
             ops = [arith.ConstantOp(IntegerAttr(0, kind))]
         body.add_ops([*ops, linalg.ops.YieldOp(ops[-1].results[0])])
         maps = [AffineMap.identity(len(loops))]
-        op = generic([], self._empty(loops, kind), body, maps, ["parallel"] * len(loops))
+        op = generic([], [self.empty(loops, kind)], body, maps, ["parallel"] * len(loops))
         op.attributes["kina.positions"] = IntegerAttr(self._counted, i64)
         self._counted += 1
-        return self._add(op)
+        return self.add(op)
 
-    def _body(self, stage: Stage, number: dict[int, int]) -> Block:
+    def body(self, stage: Stage, number: dict[int, int]) -> Block:
         """The stage's body, with indices counted in the loops of this kernel."""
         block = Block(arg_types=[a.type for a in stage.block.args])
         values: dict[SSAValue, SSAValue] = dict(zip(stage.block.args, block.args, strict=True))
@@ -352,12 +366,12 @@ class KernelBuilder:
     def _used_inside(self, value: SSAValue) -> bool:
         return any(v is value for s in self.kernel.stages for v, _ in s.leaves)
 
-    def _target(self, stage: Stage) -> SSAValue:
+    def target(self, stage: Stage) -> SSAValue:
         """Where a stage writes: straight to its buffer if it is stored and not read again."""
         made = self.space.access(self.kernel.frame, stage, stage.node.accesses[-1])
         value = stage.value
         if value not in self.kernel.outputs or self._used_inside(value):
-            return self._empty(made, element_of(value))
+            return self.empty(made, element_of(value))
         return self._destination(stage)
 
     def _destination(self, stage: Stage) -> SSAValue:
@@ -372,20 +386,13 @@ class KernelBuilder:
         A value that the row goes on to use is stored through a copy, so that roots end chains.
         """
         stage = next(s for s in self.kernel.stages if s.value is value)
-        result = self._made[value]
+        result = self.made[value]
         loops = self.space.loops(self.kernel.frame, stage)
         if self._used_inside(value):
-            result = self._copy(result, self._destination(stage))
+            result = self.add(copy(result, self._destination(stage)))
             loops = tuple(loop for loop in loops if loop != self.space.axis)
         assert isinstance(result.owner, Operation)
         result.owner.attributes["kina.root"] = IntegerAttr(len(self.roots), i64)
         self.roots.append(loops)
         flags = {"restrict": UnitAttr(), "writable": UnitAttr()}
         return MATERIALIZE.create(operands=[result, self._buffers[value]], properties=flags)
-
-    def _copy(self, value: SSAValue, target: SSAValue) -> SSAValue:
-        rank, element = len(static_shape(value)), element_of(value)
-        body = Block(arg_types=[element, element])
-        body.add_op(linalg.ops.YieldOp(body.args[0]))
-        maps = [AffineMap.identity(rank)] * 2
-        return self._add(generic([value], target, body, maps, ["parallel"] * rank))

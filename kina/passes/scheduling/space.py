@@ -13,6 +13,9 @@ from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape
 from kina.passes.scheduling.kernels import Frame, Kernel
 
+LANES = 64
+"""Accumulators of a reduction along the last axis."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -42,6 +45,34 @@ class Size:
     def static(self) -> int:
         """The value, or MLIR's mark for a dynamic size."""
         return DYNAMIC_INDEX if self.factors else self.known
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the reduced axis, the last loop: `steps` (None: one) times `lanes` elements.
+
+    The loop over lanes comes after the axis; without steps only that one is left.
+    """
+
+    axis: int
+    first: int
+    lanes: int
+    steps: int | None = None
+
+    def loops(self, loops: Access) -> Access:
+        """`loops` with those of the part in the place of the axis."""
+        mine = (self.axis + 1,) if self.steps is None else (self.axis, self.axis + 1)
+        return tuple(part for loop in loops for part in (mine if loop == self.axis else (loop,)))
+
+    def strides(self, strides: dict[int, Size]) -> dict[int, Size]:
+        """The strides of a tensor that walks the axis, those of the part's loops among them."""
+        step = strides[self.axis]
+        apart = Size(step.known * self.lanes, step.factors)
+        return {**strides, self.axis: apart, self.axis + 1: step}
+
+    def size(self, loop: int) -> int | None:
+        """The size of a loop of the part, None for others."""
+        return {self.axis: self.steps, self.axis + 1: self.lanes}.get(loop)
 
 
 @dataclass

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
+from xdsl.dialects.builtin import ArrayAttr, FixedBitwidthType, StringAttr
 from xdsl.ir import SSAValue
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import Access, shape_of
+from kina.passes.scheduling.graph import Access, element_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.space import Size, Space
+
+Hint: TypeAlias = tuple[SSAValue, Size]
+"""A tensor, and a distance or size in elements."""
 
 NEXT_ROW = "kina-next-row"
 """The attribute of an LLVM function that asks for prefetches of the next row."""
 STREAM = "kina-stream"
 """The attribute that names results that may be written past the caches."""
+AHEAD = "kina-ahead"
+"""The attribute that asks for prefetches of what is walked once."""
+DISTANCE = 8192
+"""Bytes from a load to what is fetched with it."""
 LARGE = 1 << 21
 """Elements of a result that may be."""
 LENGTHS = range(1 << 11, 1 << 18)
 """Elements of a row that is long enough to be worth it, and short enough for a core's cache."""
 
 
-def next_rows(kernel: Kernel, space: Space) -> Iterator[tuple[SSAValue, Size]]:
+def attributes_of(
+    kernel: Kernel, space: Space, write: Callable[[SSAValue, Size], str]
+) -> list[ArrayAttr[StringAttr]]:
+    """The attributes of a kernel's LLVM function; `write` says a hint as text."""
+    all_hints = {
+        NEXT_ROW: next_rows(kernel, space),
+        AHEAD: streams(kernel, space),
+        STREAM: large_results(kernel),
+    }
+    texts = {name: " ".join(write(*hint) for hint in hints) for name, hints in all_hints.items()}
+    return [ArrayAttr(map(StringAttr, pair)) for pair in texts.items() if pair[1]]
+
+
+def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
     """The tensors that rows walk more than once, and how many elements on the next row is."""
     if space.block is not None:
         return  # Bands of fibers lie too close: measured, it gains nothing.
-    made = {stage.value for stage in kernel.stages}
-    walks: dict[tuple[SSAValue, Access], list[Stage]] = {}
-    for stage in kernel.stages:
-        for value, access in stage.leaves:
-            if value not in made and kernel.frame.is_full(stage):
-                walks.setdefault((value, access), []).append(stage)
-    for (value, access), stages in walks.items():
+    for (value, access), stages in _walks(kernel).items():
         if len(stages) > 1:
             strides = space.strides(kernel.frame, stages[0], access, shape_of(value))
             rows = [strides[loop] for loop in space.parallel if loop in strides]
@@ -40,9 +56,41 @@ def next_rows(kernel: Kernel, space: Space) -> Iterator[tuple[SSAValue, Size]]:
                     yield value, size
 
 
-def large_results(kernel: Kernel) -> Iterator[tuple[SSAValue, Size]]:
+def streams(kernel: Kernel, space: Space) -> Iterator[Hint]:
+    """The large tensors that reductions of rows walk once, in order, and how far ahead to fetch."""
+    if space.axis is None or space.axis != space.last:
+        return
+    for (value, access), stages in _walks(kernel).items():
+        size = Size.product(shape_of(value))
+        walked = space.access(kernel.frame, stages[0], access)
+        if len(stages) == 1 and space.axis in walked and _is_large(size):
+            yield value, Size(DISTANCE // _bytes(value))
+
+
+def _walks(kernel: Kernel) -> dict[tuple[SSAValue, Access], list[Stage]]:
+    """The stages that walk each tensor of the caller, row by row."""
+    made = {stage.value for stage in kernel.stages}
+    walks: dict[tuple[SSAValue, Access], list[Stage]] = {}
+    for stage in kernel.stages:
+        for value, access in stage.leaves:
+            if value not in made and kernel.frame.is_full(stage):
+                walks.setdefault((value, access), []).append(stage)
+    return walks
+
+
+def _bytes(value: SSAValue) -> int:
+    element = element_of(value)
+    assert isinstance(element, FixedBitwidthType)
+    return element.size
+
+
+def _is_large(size: Size) -> bool:
+    return bool(size.factors) or size.known >= LARGE
+
+
+def large_results(kernel: Kernel) -> Iterator[Hint]:
     """The stored values that may be large, with their numbers of elements."""
     for value in kernel.outputs:
         size = Size.product(shape_of(value))
-        if size.factors or size.known >= LARGE:
+        if _is_large(size):
             yield value, size

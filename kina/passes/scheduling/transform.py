@@ -30,10 +30,8 @@ from kina.passes.scheduling.phrases import (
     tile,
     tile_reduction,
 )
-from kina.passes.scheduling.space import Space
+from kina.passes.scheduling.space import LANES, Space
 
-LANES = 64
-"""Accumulators of a reduction along the last axis."""
 CHUNK = 16384
 """Elements of the last axis that are summed for themselves."""
 BLOCK = 64
@@ -169,6 +167,7 @@ class _KernelSchedule:
 
     def _last_axis(self) -> None:
         width, lanes = self._it.width, self._lanes
+        self._step_through_contests()
         sums = self._reductions(REDUCTION, "tensor<{}>", ordered=True)
         others = self._reductions(REDUCTION, "tensor<{}>", ordered=False)
         elementwise = self._match_generic(PARALLEL)
@@ -190,6 +189,13 @@ class _KernelSchedule:
         self._vectorise(f" vector_sizes [{lanes}]")
         self._try_vectorise('ops{["linalg.fill"]}')
         self._try_vectorise("attributes {kina.combine}")
+
+    def _step_through_contests(self) -> None:
+        """A loop over the steps of contests; what is left are lanes (see `lanes`)."""
+        if any(stage.node.is_contest for stage in self._it.kernel.stages):
+            steps = self._match_generic(f"{REDUCTION}, {PARALLEL}")
+            self._for_each(steps, [tile("%tile, %loop", "%it", "1, 0")])
+            self._apply(*_TILED, _UNIT_DIMS)
 
     def _vector_tile(self, long: bool) -> list[str]:
         if not long:
@@ -359,7 +365,7 @@ class _KernelSchedule:
     def _reductions(self, kinds: str, result: str, *, ordered: bool) -> list[str]:
         """Reductions whose order matters (float sums), or the others; one handle per type."""
         stages = [stage for stage in self._it.kernel.stages if stage.node.axis is not None]
-        types = sorted({str(stage.element) for stage in stages})
+        types = sorted({str(kind) for stage in stages for kind in stage.accumulated})
         chosen = [t for t in types if t.startswith("f") == ordered]
         return [
             self._match_generic(kinds, f" filter_result_type = {result.format(t)}") for t in chosen

@@ -32,15 +32,33 @@ func.func @log_softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   func.return %0 : tensor<2x3xf32>
 }
 
-// argmax: the maximum, the lowest index equal to it, 0 where nothing exceeds the start.
+// argmax of the last axis: the best value so far and its index, which schedule-cpu takes in lanes.
+// CHECK-LABEL: func.func @argmax_last(
+// CHECK:         {{%\S+}}, [[INDEX:%\S+]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x3xbf16>) outs({{%\S+}}, {{%\S+}} : tensor<2xf32>, tensor<2xi32>)
+// CHECK-NEXT:    ^{{.*}}([[SMALL:%\S+]]: bf16, [[BEST:%\S+]]: f32, [[AT:%\S+]]: i32):
+// CHECK-NEXT:      [[X:%\S+]] = arith.extf [[SMALL]] : bf16 to f32
+// CHECK-NEXT:      [[GT:%\S+]] = arith.cmpf ogt, [[X]], [[BEST]] : f32
+// CHECK-NEXT:      [[LOOP:%\S+]] = linalg.index 1 : index
+// CHECK-NEXT:      [[I:%\S+]] = arith.index_cast [[LOOP]] : index to i32
+// CHECK-NEXT:      [[NEW:%\S+]] = arith.select [[GT]], [[X]], [[BEST]] : f32
+// CHECK-NEXT:      [[NEWI:%\S+]] = arith.select [[GT]], [[I]], [[AT]] : i32
+// CHECK-NEXT:      linalg.yield [[NEW]], [[NEWI]] : f32, i32
+// CHECK:         linalg.generic {{.*}} ins([[INDEX]] : tensor<2xi32>)
+// CHECK:           arith.extsi {{%\S+}} : i32 to i64
+func.func @argmax_last(%x: tensor<2x3xbf16>) -> tensor<2xi64> {
+  %0 = kina.reduce argmax %x {axis = 1} : tensor<2x3xbf16> -> tensor<2xi64>
+  func.return %0 : tensor<2xi64>
+}
+
+// Of another axis: the maximum, the lowest index equal to it, 0 where nothing exceeds the start.
 // CHECK-LABEL: func.func @argmax(
 // CHECK:         arith.select {{.*}} : i32
 // CHECK-NEXT:    arith.maxsi
 // CHECK:         [[MAX:%\S+]] = linalg.generic {{.*}} iterator_types = ["parallel"]} ins({{%\S+}} : tensor<2xi32>) outs({{%\S+}} : tensor<2xf32>)
-// CHECK:         [[INDEX:%\S+]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%x, [[MAX]] : tensor<2x3xf32>, tensor<2xf32>) outs({{%\S+}} : tensor<2xi32>)
+// CHECK:         [[INDEX:%\S+]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%x, [[MAX]] : tensor<3x2xf32>, tensor<2xf32>) outs({{%\S+}} : tensor<2xi32>)
 // CHECK-NEXT:    ^{{.*}}([[X:%\S+]]: f32, [[M:%\S+]]: f32, [[SO_FAR:%\S+]]: i32):
 // CHECK-NEXT:      [[EQUAL:%\S+]] = arith.cmpf oeq, [[X]], [[M]] : f32
-// CHECK-NEXT:      [[LOOP:%\S+]] = linalg.index 1 : index
+// CHECK-NEXT:      [[LOOP:%\S+]] = linalg.index 0 : index
 // CHECK-NEXT:      [[I:%\S+]] = arith.index_cast [[LOOP]] : index to i32
 // CHECK-NEXT:      [[NONE:%\S+]] = arith.constant 2147483647 : i32
 // CHECK-NEXT:      [[FOUND:%\S+]] = arith.select [[EQUAL]], [[I]], [[NONE]] : i32
@@ -51,8 +69,8 @@ func.func @log_softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-NEXT:      [[WIDE:%\S+]] = arith.extsi {{%\S+}} : i32 to i64
 // CHECK-NEXT:      [[ZERO:%\S+]] = arith.constant 0 : i64
 // CHECK-NEXT:      arith.select [[UNMOVED]], [[ZERO]], [[WIDE]] : i64
-func.func @argmax(%x: tensor<2x3xf32>) -> tensor<2xi64> {
-  %0 = kina.reduce argmax %x {axis = 1} : tensor<2x3xf32> -> tensor<2xi64>
+func.func @argmax(%x: tensor<3x2xf32>) -> tensor<2xi64> {
+  %0 = kina.reduce argmax %x {axis = 0} : tensor<3x2xf32> -> tensor<2xi64>
   func.return %0 : tensor<2xi64>
 }
 
