@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-BITS = {"float": 32, "bfloat": 16, "half": 16}
-"""The floats that vectors are made of."""
+BITS = {"float": 32, "bfloat": 16, "half": 16, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+"""The elements that vectors are made of; small floats are integers at rest."""
 LINE = 64
 """Bytes of a cache line."""
 

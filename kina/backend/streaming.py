@@ -25,6 +25,7 @@ LARGE = 8 << 20
 """Bytes of a result that a core's cache has no use for."""
 LONG = 1024
 """Elements of a row that is long enough to be moved to aligned places."""
+_WORDS = LINE // 4
 
 _LOOP = re.compile(
     r"^(?P<head>\d+):[^\n]*\n"
@@ -43,9 +44,21 @@ _LOAD = re.compile(r" (?:load|masked\.load)[^\n]*?ptr (?:align \d+ )?(%[\w.]+)")
 _NAME = re.compile(r"%\d+\b")
 
 
+# LLVM selects no non-temporal store of halves. These are made to look like integers: they are
+# joined with zeros of which it does not know that they are.
+_ZERO = "@kina.zero = private constant i32 0\n"
+_ZEROS = (
+    "  %kina.zero = load volatile i32, ptr @kina.zero",
+    f"  %kina.zero.first = insertelement <{_WORDS} x i32> poison, i32 %kina.zero, i64 0",
+    f"  %kina.zeros = shufflevector <{_WORDS} x i32> %kina.zero.first, "
+    f"<{_WORDS} x i32> poison, <{_WORDS} x i32> zeroinitializer",
+)
+
+
 def stream_stores(llvm_ir: str) -> str:
     """`llvm_ir` with non-temporal stores in the functions that ask for them."""
-    return rewrite_functions(llvm_ir, ATTRIBUTE, _streamed)
+    streamed = rewrite_functions(llvm_ir, ATTRIBUTE, _streamed)
+    return streamed + _ZERO if _ZEROS[0] in streamed else streamed
 
 
 def _streamed(function: str, elements: dict[str, str]) -> str:
@@ -68,7 +81,8 @@ def _streamed(function: str, elements: dict[str, str]) -> str:
     for label, lines in before.items():
         text = _at_end(text, label, lines)
     header, _, body = text.partition("\n")
-    return _fenced("\n".join([header, *large.values(), body]), list(large))
+    zeros = _ZEROS if "%kina.zeros" in text else ()
+    return _fenced("\n".join([header, *zeros, *large.values(), body]), list(large))
 
 
 def _at_end(text: str, label: str, lines: str) -> str:
@@ -217,15 +231,19 @@ class _Loop:
             f"kina.stream{head}:",
             f"  {name('words')} = bitcast <{count} x {element}> {value} to <{words} x i32>",
         ]
-        for first in range(0, words, LINE // 4):
-            chosen = ", ".join(f"i32 {first + i}" for i in range(LINE // 4))
+        for first in range(0, words, _WORDS):
+            chosen = ", ".join(f"i32 {first + i}" for i in range(_WORDS))
             part, to = f"{name('part')}.{first}", f"{name('line')}.{first}"
             lines += [
                 f"  {part} = shufflevector <{words} x i32> {name('words')}, "
-                f"<{words} x i32> poison, <{LINE // 4} x i32> <{chosen}>",
+                f"<{words} x i32> poison, <{_WORDS} x i32> <{chosen}>",
                 f"  {to} = getelementptr i32, ptr {place}, i64 {first}",
-                f"  store <{LINE // 4} x i32> {part}, ptr {to}, align {LINE}, "
-                "!nontemporal !{i32 1}",
             ]
+            if element == "half":
+                lines.append(f"  {part}.int = or <{_WORDS} x i32> {part}, %kina.zeros")
+                part += ".int"
+            lines.append(
+                f"  store <{_WORDS} x i32> {part}, ptr {to}, align {LINE}, !nontemporal !{{i32 1}}"
+            )
         lines += [f"  br label %kina.stored{head}", "", f"kina.stored{head}:"]
         return "\n".join(lines) + "\n"

@@ -50,12 +50,21 @@ def test_the_result_is_valid(elements: str) -> None:
     run(toolchain.OPT, ["-S", "-passes=verify"], streamed(KERNEL, elements))
 
 
+@pytest.mark.parametrize("element", ["float", "half", "i16", "i8"])
+def test_every_element_gets_past_the_caches(element: str) -> None:
+    """LLVM has to select the instruction for all of them."""
+    target = ["-mtriple=x86_64-unknown-linux-gnu", "-mcpu=x86-64-v4", "-mattr=-prefer-256-bit"]
+    text = streamed(KERNEL.replace("float", element))
+    optimised = run(toolchain.OPT, ["-S", "-passes=default<O3>", *target], text)
+    assert "vmovnt" in run(toolchain.LLC, target, optimised)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("load <64 x float>, ptr %8", "load <64 x float>, ptr %10"),  # reads what it writes
         ("add i64 %5, 64", "add i64 %5, 32"),
-        ("64 x float", "64 x i8"),
+        ("64 x float", "64 x double"),
         ("  %11 =", "  store float 0.0, ptr %8, align 4\n  %11 ="),
     ],
 )
