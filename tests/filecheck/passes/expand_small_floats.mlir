@@ -9,7 +9,7 @@
 // CHECK-NEXT:    [[S:%\S+]] = arith.shli [[E]], [[N]] : i32
 // CHECK-NEXT:    [[W:%\S+]] = arith.bitcast [[S]] : i32 to f32
 // CHECK-NOT:     arith.truncf
-// CHECK:         arith.cmpi ugt
+// CHECK:         arith.cmpf uno
 // CHECK:         [[T:%\S+]] = arith.trunci {{.*}} : i32 to i16
 // CHECK-NEXT:    func.return [[T]] : i16
 func.func @bf16(%x: bf16) -> bf16 {
