@@ -135,6 +135,9 @@ def _extend_finite(
 def truncate(emit: Converter, value: SSAValue, form: Format) -> SSAValue:
     """The small float nearest to an f32, ties to even. As an integer of the format's width."""
     bits = emit.bitcast(value, i32)
+    if form == BF16:
+        code = _upper_half(emit, value, bits)
+        return emit.insert(arith.TruncIOp(code, IntegerType(form.width)))
     magnitude = emit.mask(bits, 0x7FFFFFFF)
     sign = emit.mask(emit.right(bits, 32 - form.width), form.sign)
     code = _round(emit, magnitude, form)
@@ -143,6 +146,16 @@ def truncate(emit: Converter, value: SSAValue, form: Format) -> SSAValue:
         code = emit.where("ugt", magnitude, F32_INFINITY, nan, code)
     code = emit.binary(arith.OrIOp, code, sign)
     return emit.insert(arith.TruncIOp(code, IntegerType(form.width)))
+
+
+def _upper_half(emit: Converter, value: SSAValue, bits: SSAValue) -> SSAValue:
+    """The code of BF16: it has the sign and the exponents of f32, so any number rounds as bits."""
+    upper = emit.right(bits, BF16.drop)
+    last = emit.mask(upper, 1)
+    raised = emit.plus(emit.binary(arith.AddiOp, bits, last), (1 << (BF16.drop - 1)) - 1)
+    nan = emit.binary(arith.OrIOp, emit.mask(upper, BF16.sign), emit.integer(BF16.nan))
+    is_nan = emit.compare("uno", value, value)
+    return emit.select(is_nan, nan, emit.right(raised, BF16.drop))
 
 
 def _round(emit: Converter, magnitude: SSAValue, form: Format) -> SSAValue:
@@ -155,8 +168,6 @@ def _round(emit: Converter, magnitude: SSAValue, form: Format) -> SSAValue:
     almost_half = (1 << (form.drop - 1)) - 1
     raised = emit.plus(emit.binary(arith.AddiOp, magnitude, last), almost_half - form.rebias)
     code = emit.right(raised, form.drop)
-    if form == BF16:  # the exponents of f32: no cap, and subnormals round like the rest
-        return code
     cap = form.nan if form.infinity is None else form.infinity
     code = emit.binary(arith.MinUIOp, code, emit.integer(cap))
     # adding a large power of two rounds a subnormal to its last place
