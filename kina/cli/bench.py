@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kina.arrays import Array
 from kina.cli.inputs import Inputs
 from kina.cli.memory_limit import MEMORY_BOUND_BYTES, mover
 from kina.cli.run import as_tuple, choose
@@ -18,7 +19,6 @@ from kina.cli.timing import calls_per_sample, duration, sample, size, three_digi
 from kina.errors import KinaValueError
 from kina.runtime.loading import load
 from kina.runtime.module import Function
-from kina.runtime.numpy_types import Array
 from kina.runtime.threads import set_num_threads
 
 _REFERENCE_REPEAT = 3

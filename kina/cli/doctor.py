@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 import kina
 from kina.backend import cache, targets
 from kina.backend.toolchain import TOOLS, Tool, find, version_of
+from kina.cli.version import package
 from kina.errors import KinaError, KinaToolchainError, render_all
 
 _PACKAGES = ("xdsl", "numpy", "ml_dtypes", "cffi", "typer")
@@ -18,7 +18,7 @@ def report() -> int:
     print(f"kina {kina.__version__}, Python {platform.python_version()}, {platform.platform()}")
     print(f"  CPU: {targets.host_cpu().partition('|')[0]}")
     for name in _PACKAGES:
-        print(f"  {name}: {_package(name)}")
+        print(f"  {name}: {package(name)}")
     failed = [tool.name for tool in TOOLS if not _show(tool)]
     try:
         print(f"  cache: {cache.folder()}")
@@ -27,13 +27,6 @@ def report() -> int:
         print(f"  cache: {render_all(error.diagnostics)}")
     print("everything is there" if not failed else f"missing: {', '.join(failed)}")
     return 1 if failed else 0
-
-
-def _package(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _show(tool: Tool) -> bool:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from kina.arrays import Array, numpy_dtype
 from kina.dtypes import Kind
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.runtime.arguments import result_shape
 from kina.runtime.module import Function
-from kina.runtime.numpy_types import Array, numpy_dtype
 from kina.types import Dim, Parameter, TensorType
 
 DEFAULT_SIZE = 4

@@ -53,6 +53,24 @@ Sizes = Annotated[
 ]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kina.cli.version import versions
+
+        print(versions())
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show versions."),
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=".kina programs.")],
@@ -144,7 +162,8 @@ def doctor() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `kina` with `arguments` (default: the command line) and exit."""
-    seldom_collect()
+    if arguments is None:
+        seldom_collect()
     try:
         status = _run(arguments)
         # Unlike sys.stdout.flush(), this copes with an output that was closed from the start.

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from kina.runtime.numpy_types import Array
+from kina.arrays import Array
 
 MEMORY_BOUND_BYTES = 1_000_000
 """Below this, it is the call and not memory that takes the time."""

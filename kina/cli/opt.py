@@ -22,6 +22,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from kina.cli.garbage import seldom_collect
 from kina.errors import Diagnostic, KinaError
+from kina.frontend.xdsl_frontend import ProgramError
 
 _USER_MISTAKES = (
     KinaError,
@@ -50,7 +51,8 @@ class KinaOptMain(xDSLOptMain):
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run `kina-opt` with `args` (default: the command line)."""
-    seldom_collect()
+    if args is None:
+        seldom_collect()
     try:
         KinaOptMain("Kina modular optimizer driver", args).run()
         sys.stdout.flush()
@@ -65,7 +67,9 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _render(error: BaseException) -> str:
-    """The error as one diagnostic."""
+    """The error as one diagnostic, or all of a program's."""
+    if isinstance(error, ProgramError):
+        error = error.problem
     if isinstance(error, KinaError):
         return "\n".join(diagnostic.render() for diagnostic in error.diagnostics)
     if isinstance(error, OSError) and error.filename is not None:

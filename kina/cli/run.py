@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from kina.arrays import Array
 from kina.cli.files import write
 from kina.cli.inputs import Inputs, stored
 from kina.errors import Diagnostic, KinaError, KinaValueError, Note
 from kina.runtime.module import Function, Module
-from kina.runtime.numpy_types import Array
 from kina.types import TensorType
 
 # Relative and absolute difference from the reference that counts as rounding.

@@ -48,8 +48,10 @@ class Number:
 def read_number(text: str) -> Number:
     """The value of a number token with an optional sign."""
     mantissa, _, exponent = text.lower().partition("e")
-    if len(mantissa) > MAX_DIGITS or len(exponent) > 5 or abs(int(exponent or "0")) > MAX_DIGITS:
+    if len(mantissa) > MAX_DIGITS:
         raise NumberError(f"the number is too long: at most {MAX_DIGITS} digits")
+    if len(exponent) > 5 or abs(int(exponent or "0")) > MAX_DIGITS:
+        raise NumberError(f"the exponent is too large: at most {MAX_DIGITS}")
     value = Fraction(text)
     return Number(value, value == 0 and text.startswith("-"))
 

@@ -20,6 +20,9 @@ from kina.types import TensorType
 
 Operand = tuple[Meaning, Expr]
 
+_MOST_DIGITS = 19
+"""Of an axis; more is past 64 bits."""
+
 
 class OperationChecker:
     """Checks operations and emits them."""
@@ -148,9 +151,12 @@ class OperationChecker:
         sign, number = 1, node
         while isinstance(number, Negate):
             sign, number = -sign, number.operand
-        if isinstance(number, NumberExpr) and number.text.isdigit() and len(number.text) < 20:
-            return sign * int(number.text)
-        message = f"{op}: the axis is not a compile-time integer, expected for example axis=1"
+        problem = "is not a compile-time integer"
+        if isinstance(number, NumberExpr) and number.text.isdigit():
+            if len(number.text) <= _MOST_DIGITS:
+                return sign * int(number.text)
+            problem = f"has more than {_MOST_DIGITS} digits"
+        message = f"{op}: the axis {problem}, expected for example axis=1"
         self._report.error(message, node.extent)
         return None
 

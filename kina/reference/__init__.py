@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.dialects.func import FuncOp
 
+from kina.arrays import Array
 from kina.dialects.types import from_ir
 from kina.errors import KinaIndexError
 from kina.reference.machine import as_argument, enter
-from kina.reference.numbers import Array, numpy_dtype
 
-__all__ = ["evaluate", "first_failure", "numpy_dtype"]
+__all__ = ["evaluate", "first_failure"]
 
 
 def evaluate(

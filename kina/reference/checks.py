@@ -11,8 +11,8 @@ import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
+from kina.arrays import Array
 from kina.errors import Diagnostic, KinaIndexError, Span
-from kina.reference.numbers import Array
 from kina.types import format_dims
 
 _SOURCE_NAMES = {"kina.check_indices": "take_along_axis"}

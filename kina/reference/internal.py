@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from kina.arrays import Array, numpy_dtype
 from kina.dialects.internal import EqualOp, InternalOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.types import from_ir
-from kina.reference.numbers import Array, narrow, numpy_dtype, widen
+from kina.reference.numbers import narrow, widen
 
 Shape = tuple[int, ...]
 

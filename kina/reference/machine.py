@@ -14,6 +14,7 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from kina.arrays import Array
 from kina.dialects.base import KinaOp
 from kina.dialects.call import CallOp
 from kina.dialects.elementwise import ConstantOp
@@ -24,7 +25,6 @@ from kina.ops import OPS
 from kina.reference.checks import Bound, index_failure
 from kina.reference.internal import INTERNAL
 from kina.reference.meaning import Site, apply, payload
-from kina.reference.numbers import Array
 from kina.types import TensorType
 
 _CHECKED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
 from kina.ops import OPS, Family, Op
-from kina.reference.numbers import Array, convert, narrow, numpy_dtype, widen
+from kina.reference.numbers import convert, narrow, widen
 from kina.rules import Attributes
 
 IN_FLOAT64 = frozenset({"exp", "log"})

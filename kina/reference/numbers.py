@@ -6,26 +6,14 @@ One operation computes on *wide* arrays (small floats as F32, I4 as I8) and narr
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType, Kind
-
-Array = NDArray[Any]
 
 _STICKY_BITS = 11
 """An I64 without its lowest 11 bits is exact in float64."""
-
-
-@cache
-def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype of arrays that hold `dtype`."""
-    module, name = dtype.numpy.rsplit(".", 1)
-    return np.dtype(getattr(import_module(module), name))
 
 
 def widen(array: Array, dtype: DType) -> Array:

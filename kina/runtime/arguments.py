@@ -13,9 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from kina.arrays import Array, numpy_dtype
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 from kina.runtime.foreign import as_ndarray
-from kina.runtime.numpy_types import CLEAN, Array, is_clean, numpy_dtype
+from kina.runtime.numpy_types import CLEAN, is_clean
 from kina.types import Dim, Parameter, Signature, TensorType, format_dims
 
 _READY = ("C_CONTIGUOUS", "ALIGNED")

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from kina.arrays import numpy_dtype
 from kina.backend.metadata import CompiledFunction
 from kina.runtime.library import CHARS, from_buffer, from_buffer_as
-from kina.runtime.numpy_types import integer_view, is_clean, numpy_dtype
+from kina.runtime.numpy_types import integer_view, is_clean
 from kina.types import Dim, Signature, TensorType
 
 # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, as `ndarray.flags.num` has them.

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from kina.arrays import Array
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
-from kina.runtime.numpy_types import Array
 
 _DLPACK_CPU = 1
 

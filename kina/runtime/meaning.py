@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.parser import Parser
 
+from kina.arrays import Array
 from kina.dialects.kina import Kina
 from kina.errors import KinaIndexError
 from kina.reference import evaluate, first_failure
-from kina.runtime.numpy_types import Array
 
 
 class _Reader(Parser):

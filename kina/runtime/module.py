@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kina.arrays import Array
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
@@ -19,7 +20,7 @@ from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import Library, from_buffer
 from kina.runtime.loading import restore, restore_function
-from kina.runtime.numpy_types import Array, integer_view
+from kina.runtime.numpy_types import integer_view
 from kina.status import OUT_OF_MEMORY
 from kina.types import Dim, Signature, TupleType, Type
 

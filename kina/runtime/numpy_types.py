@@ -1,24 +1,15 @@
-"""NumPy's side of the dtype table."""
+"""What bare pointers to NumPy arrays need: views with a buffer, bytes without stray bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from kina.arrays import Array
 from kina.dtypes import DType
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@lru_cache
-def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype of a Kina dtype; `ml_dtypes` is loaded only if it is one of its."""
-    module, _, name = dtype.numpy.rpartition(".")
-    return np.dtype(getattr(import_module(module), name))
 
 
 @lru_cache

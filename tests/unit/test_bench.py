@@ -17,11 +17,11 @@ from benchmarks.peers import PEERS
 from benchmarks.processes import WorkerDied, WorkerProcess
 from benchmarks.results import Memory, Missing, Results, Timing
 from benchmarks.workloads import WORKLOADS, Workload
+from kina.arrays import numpy_dtype
 from kina.cli import memory_limit, timing
 from kina.cli.main import main
 from kina.frontend.check import check
 from kina.frontend.source import Source
-from kina.runtime.numpy_types import numpy_dtype
 
 SMALL = Workload("nll", (8, 128, 512))
 TINY = Workload("nll", (1, 4, 8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -368,6 +369,15 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = kina("run", tmp_path / "missing.kina", env={"KINA_DEBUG": "1"})
     assert "Traceback" in done.stderr
     assert "KinaValueError" in done.stderr
+
+
+def test_version(tmp_path: Path) -> None:
+    done = kina("--version")
+    assert done.returncode == 0
+    assert re.fullmatch(r"kina \d\S*, xdsl 0\.75\S*, LLVM version 22\.\S+\n", done.stdout)
+    done = kina("--version", env={"KINA_MLIR_OPT": str(tmp_path / "none")})
+    assert done.returncode == 0
+    assert done.stdout.endswith(", no LLVM (kina doctor says more)\n")
 
 
 def test_doctor(tmp_path: Path) -> None:

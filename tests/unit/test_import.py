@@ -19,7 +19,7 @@ ORDER = (
     ("types",),
     ("ops",),
     ("rules",),
-    ("calls", "gradients"),
+    ("calls", "gradients", "arrays"),
     ("dialects",),
     ("frontend", "passes", "reference"),
     ("universe",),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import FixedBitwidthType
 
+from kina.arrays import numpy_dtype
 from kina.dialects.base import KinaOp
 from kina.dialects.kina import OP_CLASSES, Kina
 from kina.dialects.reduce import ReductionKind
@@ -17,7 +18,6 @@ from kina.dialects.types import element_type, from_ir, to_ir
 from kina.dtypes import DTYPES, DType
 from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
 from kina.reference.meaning import MEANINGS
-from kina.reference.numbers import numpy_dtype
 from kina.rules import implemented_reductions
 from kina.types import Placement, TensorType
 

@@ -74,7 +74,7 @@ func.func @main(%x: tensor<2xf32>, %i: tensor<2xi64>) {
 
 // -----
 
-// CHECK: vjp: results have types (tensor<F32, [2]>), expected (tensor<F32, [2]>, tensor<F32, [2]>)
+// CHECK: vjp: f gives (tensor<F32, [2]>, tensor<F32, [2]>) here, but the results have types (tensor<F32, [2]>)
 func.func @f(%x: tensor<2xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
   func.return %x : tensor<2xf32>
 }
