@@ -18,9 +18,10 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from kina.passes.scheduling.buffers import Buffers
+from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.kernels import Kernel, Plan
-from kina.passes.scheduling.launch import Caller, launch
+from kina.passes.scheduling.launch import launch
 from kina.passes.scheduling.transform import Scheduled, schedule_text
 
 SCHEDULE = "kina.schedule"

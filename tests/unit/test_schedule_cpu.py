@@ -78,10 +78,39 @@ def test_small_work_never_meets_openmp() -> None:
 
 def test_run_time_sizes_choose_at_run_time() -> None:
     module, _ = scheduled(nll("B", "V"), threads=True)
-    _bounds, kernel = kernels(module)
-    name = kernel.sym_name.data
+    name = kernels(module)[-1].sym_name.data
     calls = [op for op in module.walk() if isinstance(op, func.CallOp)]
     assert sum(call.callee.string_value() == name for call in calls) == 2
+
+
+def joins(text: str) -> int:
+    """How many reductions are joined from pieces of a row."""
+    return sum("$join" in f.sym_name.data for f in kernels(scheduled(text, threads=True)[0]))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 255, "B"])
+@pytest.mark.parametrize("size", [1 << 21, "V"])
+def test_few_long_rows_may_go_by_pieces(rows: int | str, size: int | str) -> None:
+    assert joins(nll(rows, size)) == 2
+    assert joins(nll(rows, size, both=True)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"), [(1, 8), ("B", 8), ("B", 32767), (1, 32768), (256, 1 << 21), (256, "V")]
+)
+def test_short_or_many_rows_pay_nothing_for_pieces(rows: int | str, size: int | str) -> None:
+    assert joins(nll(rows, size)) == 0
+
+
+@pytest.mark.parametrize(
+    ("width", "count"), [("8", 1), ("70", 1), ("W", 0), (str(64 * 256), 0), ("1", 1)]
+)
+def test_a_long_first_axis_goes_by_pieces(width: str, count: int) -> None:
+    """All bands of a piece are done together; a width known only at run time is not cut."""
+    text = (
+        "let s = fn(x: tensor<F32, [N, {0}]>) -> tensor<F32, [{0}]> {{ x.reduce(op=sum, axis=0) }}"
+    )
+    assert joins(text.format(width)) == count
 
 
 def test_an_interior_axis_is_done_in_bands() -> None:
@@ -116,9 +145,8 @@ def test_long_chains_are_one_kernel(step: str) -> None:
 def test_rows_walked_twice_fetch_the_next(size: int | str, distance: str | None) -> None:
     """Only where a row is long, and still fits a core's cache."""
     module, _ = scheduled(nll(1024, size), threads=True)
-    asks = [
-        str(f.attributes["passthrough"]) for f in kernels(module) if "passthrough" in f.attributes
-    ]
+    asks = [str(f.attributes.get("passthrough", "")) for f in kernels(module)]
+    asks = [ask for ask in asks if "kina-next-row" in ask]
     assert len(asks) == (distance is not None)
     assert distance is None or f'"{distance}"' in asks[0]
 

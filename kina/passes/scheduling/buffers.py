@@ -16,10 +16,15 @@ SMALL = 256
 
 def insert(op: Operation, before: Operation) -> SSAValue:
     """Puts `op` before another and returns its first result."""
+    insert_op(op, before)
+    return op.results[0]
+
+
+def insert_op(op: Operation, before: Operation) -> None:
+    """Puts an op without results before another."""
     block = before.parent_block()
     assert block is not None
     block.insert_op_before(op, before)
-    return op.results[0]
 
 
 def index_of(size: Size, before: Operation) -> SSAValue:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, linalg, tensor
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, i32, i64
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    UnregisteredOp,
+    i32,
+    i64,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from kina.passes.scheduling.graph import element_of, static_shape
 
 INDEX = IndexType()
+# xDSL's own definitions of these two refuse a memref with a layout.
+TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
+MATERIALIZE = UnregisteredOp.with_name("bufferization.materialize_in_destination")
 
 
 def index_constant(value: int) -> Operation:

@@ -33,7 +33,12 @@ NAMES = (
 )  # fmt: skip
 
 
+CHUNK = 16384
+"""Elements of the last axis that are summed for themselves."""
+BLOCK = 64
+"""Elements of any other axis that are summed for themselves."""
 DEEP = 1024
+"""Elements of an interior axis that a core's cache does not hold for a band of fibers."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +86,22 @@ class Frame:
         return new if new == self or (self.axis is None and same_rows) else None
 
     @property
+    def is_interior(self) -> bool:
+        """Whether an axis is reduced that is not the last."""
+        return self.axis is not None and self.axis != len(self.dims) - 1
+
+    @property
+    def chunk(self) -> int:
+        """Elements of the axis that are summed for themselves."""
+        return BLOCK if self.is_interior else CHUNK
+
+    @property
     def is_deep(self) -> bool:
         """Whether a band of fibers along an interior axis is too long to stay in a core's cache.
 
         What is written per element then does better in a loop of its own, in memory order.
         """
-        if self.axis is None or self.axis == len(self.dims) - 1:
+        if self.axis is None or not self.is_interior:
             return False
         size = self.dims[self.axis]
         return not isinstance(size, int) or size > DEEP

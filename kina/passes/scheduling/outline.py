@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnitAttr,
-    UnregisteredOp,
     i8,
     i64,
 )
@@ -30,6 +29,8 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.generic import (
     INDEX,
+    MATERIALIZE,
+    TO_TENSOR,
     all_of,
     copy,
     generic,
@@ -49,20 +50,17 @@ from kina.passes.scheduling.lanes import build_contest
 from kina.passes.scheduling.space import Part, Size, Space
 from kina.passes.scheduling.traffic import attributes_of
 
-# xDSL's own definitions of these two refuse a memref with a layout.
-TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
 KnownSize: TypeAlias = tuple[int, SSAValue | None]
 """A static size, or MLIR's mark for a dynamic one with its value."""
-MATERIALIZE = UnregisteredOp.with_name("bufferization.materialize_in_destination")
 
 
 @dataclass
 class KernelBuilder:
     """Builds the function of one kernel.
 
-    Arguments: run-time sizes, then first row and number of rows of each ranged loop, then one
-    `memref<T>` per tensor (a bare pointer in C), then other scalars. `sizes`, `pointers` and
-    `scalars` record what the caller must pass.
+    Arguments: run-time sizes, then first iteration and number of iterations of each ranged loop,
+    then one `memref<T>` per tensor (a bare pointer in C), then other scalars. `sizes`,
+    `pointers` and `scalars` record what the caller must pass.
     """
 
     kernel: Kernel
@@ -80,6 +78,7 @@ class KernelBuilder:
         self._buffers: dict[SSAValue, SSAValue] = {}
         self.first: SSAValue | None = None
         self.made: dict[SSAValue, SSAValue] = {}
+        self.piece: SSAValue | None = None
         self._wholes: dict[SSAValue, SSAValue] = {}
         self._views: dict[tuple[SSAValue, Access], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
@@ -87,20 +86,19 @@ class KernelBuilder:
     def build(self) -> func.FuncOp:
         """The private function."""
         space = self.space
-        for loop in space.ranged:
-            self.ranges[loop] = self._argument(INDEX), self._argument(INDEX)
+        self.ranges = {n: (self._argument(INDEX), self._argument(INDEX)) for n in space.ranged}
         if space.block is not None:
             self.first = self._argument(INDEX)
+        if space.in_pieces:
+            self.piece = self._argument(INDEX)
         for stage in self.kernel.stages:
             self.made[stage.value] = self._stage(stage)
-        copied = [v for v in self.kernel.outputs if self._used_inside(v)]
-        direct = [v for v in self.kernel.outputs if not self._used_inside(v)]
         # Roots in the order of their ops, all stores after the last: then their loops can merge.
-        self.block.add_ops([self._store(value) for value in [*direct, *copied]])
+        copies_last = sorted(self.kernel.outputs, key=self._used_inside)
+        self.block.add_ops([self._store(value) for value in copies_last])
         self.block.add_op(func.ReturnOp())
         hints = attributes_of(self.kernel, self.space, self._hint)
-        types = [argument.type for argument in self.block.args]
-        signature = FunctionType.from_lists(types, [])
+        signature = FunctionType.from_lists([argument.type for argument in self.block.args], [])
         function = func.FuncOp(self.name, signature, Region(self.block), StringAttr("private"))
         if hints:
             function.attributes["passthrough"] = ArrayAttr(hints)
@@ -189,6 +187,8 @@ class KernelBuilder:
         loops = space.access(self.kernel.frame, stage, frame_access)
         strides = space.strides(self.kernel.frame, stage, frame_access, shape_of(value))
         offset = None
+        if self.piece is not None and value is stage.value and stage.node.axis is not None:
+            offset = self._plus(None, self.piece, Size.product(shape_of(value)))
         for loop in loops:
             if loop in self.ranges:
                 offset = self._plus(offset, self.ranges[loop][0], strides[loop])
@@ -311,8 +311,10 @@ class KernelBuilder:
         loops = () if self.space.axis is None else (self.space.axis,)
         body = Block(arg_types=[kind])
         if loops:
-            index = index_op(0)
-            ops: list[Operation] = [index, arith.IndexCastOp(index.result, kind)]
+            ops: list[Operation] = [index := index_op(0)]
+            if self.space.in_pieces:
+                ops.append(arith.AddiOp(index.results[0], self.ranges[loops[0]][0]))
+            ops.append(arith.IndexCastOp(ops[-1].results[0], kind))
         else:
             ops = [arith.ConstantOp(IntegerAttr(0, kind))]
         body.add_ops([*ops, linalg.ops.YieldOp(ops[-1].results[0])])

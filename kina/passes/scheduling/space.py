@@ -80,7 +80,8 @@ class Space:
     """The loops of a kernel after dropping dimensions of size 1 and merging neighbours.
 
     `merged` gives for each dimension of the frame its loop, UNIT for a dropped one. `axis` is
-    the loop that is reduced; `ranged` are the loops of which a call does only a part. With
+    the loop that is reduced; `ranged` are the loops of which a call does only a part: if the axis
+    is one of them, the call leaves what it reduced at a place of its own. With
     `block`, the last loop counts blocks of that many elements and one more loop walks a block;
     the first element of the first block is an argument of the kernel.
     """
@@ -90,6 +91,16 @@ class Space:
     axis: int | None
     ranged: tuple[int, ...] = ()
     block: int | None = None
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether a call does only a part of the axis."""
+        return self.axis in self.ranged
+
+    @property
+    def is_banded(self) -> bool:
+        """Whether its last loop walks fibers: the axis lies further out."""
+        return self.axis is not None and self.axis != self.last
 
     @property
     def last(self) -> int:

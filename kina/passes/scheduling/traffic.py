@@ -45,8 +45,8 @@ def attributes_of(
 
 def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
     """The tensors that rows walk more than once, and how many elements on the next row is."""
-    if space.block is not None:
-        return  # Bands of fibers lie too close: measured, it gains nothing.
+    if space.block is not None or space.in_pieces:
+        return  # Bands of fibers lie too close: measured, it gains nothing. A piece is walked once.
     for (value, access), stages in _walks(kernel).items():
         if len(stages) > 1:
             strides = space.strides(kernel.frame, stages[0], access, shape_of(value))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.passes.scheduling.graph import Access
-from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.kernels import BLOCK, CHUNK, Kernel
 from kina.passes.scheduling.phrases import (
     ANY,
     FOR,
@@ -31,11 +31,6 @@ from kina.passes.scheduling.phrases import (
     tile_reduction,
 )
 from kina.passes.scheduling.space import LANES, Space
-
-CHUNK = 16384
-"""Elements of the last axis that are summed for themselves."""
-BLOCK = 64
-"""Elements of any other axis that are summed for themselves."""
 
 _CLEAN = ("canonicalization",)
 _UNIT_DIMS = "linalg.fold_unit_extent_dims_via_slices"
@@ -68,12 +63,13 @@ class Scheduled:
     kernel: Kernel
     space: Space
     roots: tuple[Access, ...]
+    few: bool = False
+    """Whether it does so little that plain loops will do."""
 
     @property
     def interior(self) -> bool:
         """Whether it reduces an axis that is not the last of its tensors."""
-        frame = self.kernel.frame
-        return self.space.axis is not None and frame.axis != len(frame.dims) - 1
+        return self.space.axis is not None and self.kernel.frame.is_interior
 
     @property
     def chained(self) -> bool:
@@ -124,6 +120,8 @@ class _KernelSchedule:
         """The whole schedule of the kernel."""
         self._fuse_rows()
         self._apply(*_CLEAN, _UNIT_DIMS)
+        if self._it.few:
+            return self._lines
         if self._it.interior:
             self._interior_axis()
         else:
@@ -327,8 +325,10 @@ class _KernelSchedule:
     def _chunked(self) -> bool:
         """Whether a sum has a loop over chunks or blocks around the one over its elements."""
         axis = self._it.space.axis
+        if self._it.space.in_pieces:
+            return False  # A piece that is summed is a chunk or a block.
         length = None if axis is None else self._it.static(axis)
-        return length is None or length > (BLOCK if self._it.interior else CHUNK)
+        return length is None or length > self._it.kernel.frame.chunk
 
     def _positions(self, number: int) -> str:
         return self._match(f"attributes {{kina.positions = {number} : i64}}")

@@ -1,4 +1,7 @@
-"""Prints a program as the schedule leaves it: kernels on memory and vectors, before LLVM."""
+"""Prints a program as the schedule leaves it: kernels on memory and vectors, before LLVM.
+
+Arguments: the file, and perhaps `--no-threads`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from kina.backend.toolchain import MLIR_OPT, run
 from kina.frontend.check import check
 from kina.frontend.source import Source
 
-code = lower(check(Source.read(sys.argv[1])), Options("x86-64-v3")).code
+options = Options("x86-64-v3", threads="--no-threads" not in sys.argv)
+code = lower(check(Source.read(sys.argv[1])), options).code
 assert code.schedule is not None
 with tempfile.TemporaryDirectory() as folder:
     schedule = Path(folder, "schedule.mlir")

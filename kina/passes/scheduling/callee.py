@@ -1,0 +1,108 @@
+"""The function of a kernel, and what its caller passes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from kina.passes.scheduling.buffers import Buffers, index_of, insert
+from kina.passes.scheduling.graph import canonical_dim
+from kina.passes.scheduling.join import SMALL_CODE
+from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.outline import KernelBuilder
+from kina.passes.scheduling.space import Size, Space
+from kina.passes.scheduling.transform import Scheduled
+
+I32 = IntegerType(32)
+Ranges = dict[int, tuple[SSAValue, SSAValue]]
+"""The first iteration and the number of iterations of some loops."""
+Memory = Mapping[SSAValue, SSAValue]
+"""The pointers of some tensors."""
+
+
+@dataclass
+class Caller:
+    """What the calls of all kernels of one function share."""
+
+    module: ModuleOp
+    name: str
+    buffers: Buffers
+    threads: bool
+    scheduled: list[Scheduled]
+
+    def runtime(self, name: str) -> func.CallOp:
+        """A call of a function of the OpenMP runtime, declared if it is not yet."""
+        declared = {op.sym_name.data for op in self.module.ops if isinstance(op, func.FuncOp)}
+        if name not in declared:
+            self.module.body.block.add_op(func.FuncOp.external(name, [], [I32]))
+        return func.CallOp(name, [], [I32])
+
+
+class Callee:
+    """Builds the function of `kernel` and computes, before an op, what every call passes.
+
+    `first` is the first fiber of a band. `few` rows are done in plain loops.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        kernel: Kernel,
+        space: Space,
+        before: Operation,
+        first: Size | None = None,
+        *,
+        few: bool = False,
+    ) -> None:
+        # No program has a `$` in a name.
+        self.name = name = f"{caller.name}${len(caller.scheduled)}"
+        self._builder = builder = KernelBuilder(kernel, space, name)
+        self._caller, self._before, self._axis = caller, before, space.axis
+        function = builder.build()
+        if few:
+            function.attributes["passthrough"] = SMALL_CODE
+        caller.module.body.block.add_op(function)
+        caller.scheduled.append(Scheduled(name, kernel, space, tuple(builder.roots), few))
+        self._arguments = {v: index_of(size, before) for size, v in builder.sizes.items()}
+        self._arguments |= {v: self._scalar(s) for s, v in builder.scalars.items()}
+        if builder.first is not None and first is not None:
+            self._arguments[builder.first] = index_of(first, before)
+
+    def _scalar(self, scalar: SSAValue) -> SSAValue:
+        """A scalar from outside; a size is computed again: its op may stand further down."""
+        size = canonical_dim(scalar)
+        if size is scalar:
+            return scalar
+        index = index_of(Size.product([size]), self._before)
+        if isinstance(scalar.type, IndexType):
+            return index
+        return insert(arith.IndexCastOp(index, scalar.type), self._before)
+
+    def call(
+        self, ranges: Ranges, memory: Memory | None = None, piece: SSAValue | None = None
+    ) -> func.CallOp:
+        """A call for these parts of the ranged loops; `piece` numbers the part of the axis.
+
+        `memory` says where the tensors are that only some kernels know.
+        """
+        builder, known = self._builder, memory or {}
+        arguments = dict(self._arguments)
+        for loop, (first, count) in builder.ranges.items():
+            arguments[first], arguments[count] = ranges[loop]
+        for tensor, argument in builder.pointers.items():
+            pointer = known[tensor] if tensor in known else self._caller.buffers.pointer(tensor)
+            arguments[argument] = pointer
+        if builder.piece is not None and piece is not None:
+            arguments[builder.piece] = piece
+        return func.CallOp(self.name, [arguments[a] for a in builder.block.args], [])
+
+    def call_piece(
+        self, number: SSAValue, first: SSAValue, length: SSAValue, memory: Memory
+    ) -> func.CallOp:
+        """A call for a part of the axis, which leaves what it reduces at the place `number`."""
+        assert self._axis is not None
+        return self.call({self._axis: (first, length)}, memory, number)
