@@ -21,14 +21,14 @@ SIZES = [(1, 1), (3, 2), (7, 64), (65, 65), (5, 300), (2, 23)]
 
 
 @cache
-def both(dtype: str, rows: int, size: int) -> tuple[kina.Module, kina.Module]:
+def both(dtype: str, rows: int | str, size: int | str) -> tuple[kina.Module, kina.Module]:
     """The program on the fast way, and in the form of the specification."""
     source = SOURCE.format(dtype=dtype, rows=rows, size=size)
     return kina.compile(source), kina.compile(source, fast=False)
 
 
-def check(dtype: str, x: np.ndarray) -> None:
-    fast, plain = both(dtype, *x.shape)
+def check(dtype: str, x: np.ndarray, *, symbolic: bool = False) -> None:
+    fast, plain = both(dtype, *(("R", "N") if symbolic else x.shape))
     ones = np.ones_like(x)
     for got, expected in zip(fast.f(x, ones), plain.f(x, ones), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -44,6 +44,18 @@ def test_floats(dtype: str, rows: int, size: int) -> None:
     for pool in pools:
         x = rng.choice(np.array(pool, np.float32), (rows, size)).astype(FLOATS[dtype])
         check(dtype, x)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "I32"])
+def test_sizes_at_run_time(dtype: str) -> None:
+    """Less than the lanes take, just as much, and what is left over at the end of a row."""
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 63, 64, 65, 127, 128, 300):
+        for low in (0, 3):
+            x = rng.integers(low, 4, (4, size)).astype(FLOATS.get(dtype) or INTEGERS[dtype])
+            check(dtype, x, symbolic=True)
+            x[:, -1] = 9
+            check(dtype, x, symbolic=True)
 
 
 @pytest.mark.parametrize(("rows", "size"), SIZES)

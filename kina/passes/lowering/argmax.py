@@ -56,10 +56,10 @@ def _form(state: Lowering, op: ReductionOp, operand: TensorType) -> Form:
     if not state.fast:
         return _running
     size = operand.dims[op.axis_value]
-    fits = isinstance(size, int) and size < 1 << 31
     last = op.axis_value == len(operand.dims) - 1
-    if fits and last and size != 1 and not _is_few_long(operand.dims):
+    if last and size != 1 and not _is_few_long(operand.dims):
         return _contest
+    fits = isinstance(size, int) and size < 1 << 31
     fits &= operand.dtype.is_float or operand.dtype.storage_bits <= 32
     return _one_reduction if fits and isinstance(op.operand.owner, Operation) else _two_reductions
 
@@ -91,20 +91,22 @@ def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ..
 
 
 def _contest(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
-    """The same with an index of 32 bits: the form that schedule-cpu does in lanes, in one walk."""
+    """The same in the compute dtype, the form that schedule-cpu does in lanes, in one walk."""
+    size = op.kina_operand_types()[0].dims[op.axis_value]
+    width = i32 if isinstance(size, int) and size < 1 << 31 else i64
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         value, best, index = _wide(inner, dtype, elements[0]), *elements[1:]
         greater = inner.compare(_ABOVE[dtype.is_float], value, best)
-        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), i32))
+        position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), width))
         return [inner.select(greater, value, best), inner.select(greater, position, index)]
 
     starts = [
         state.filled(identity(dtype, "lowest"), _wide_element(dtype), dims),
-        state.filled(0, i32, dims),
+        state.filled(0, width, dims),
     ]
     index = reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
-    return _widened(state, index, dims)
+    return index if width == i64 else _widened(state, index, dims)
 
 
 def _widened(state: Lowering, index: SSAValue, dims: tuple[Dim, ...]) -> SSAValue:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects import arith, linalg, memref, tensor
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AffineMapAttr,
     DenseArrayBase,
     IndexType,
+    IntAttr,
     IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
     UnregisteredOp,
     i32,
     i64,
@@ -20,6 +26,8 @@ from xdsl.ir.affine import AffineMap
 from kina.passes.scheduling.graph import element_of, static_shape
 
 INDEX = IndexType()
+KnownSize: TypeAlias = tuple[int, SSAValue | None]
+"""A static size, or MLIR's mark for a dynamic one with its value."""
 # xDSL's own definitions of these two refuse a memref with a layout.
 TO_TENSOR = UnregisteredOp.with_name("bufferization.to_tensor")
 MATERIALIZE = UnregisteredOp.with_name("bufferization.materialize_in_destination")
@@ -76,4 +84,26 @@ def all_of(
             "static_strides": DenseArrayBase.from_list(i64, [1] * len(sizes)),
             "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, len(dynamic), 0]),
         },
+    )
+
+
+def view_of(
+    pointer: SSAValue,
+    sizes: Sequence[KnownSize],
+    strides: Sequence[KnownSize],
+    offset: SSAValue | None,
+) -> memref.ReinterpretCastOp:
+    """A buffer seen with these sizes and strides."""
+    static_sizes, static_strides = [s for s, _ in sizes], [s for s, _ in strides]
+    marks = [NoneAttr() if s == DYNAMIC_INDEX else IntAttr(s) for s in static_strides]
+    layout = NoneAttr() if offset is None else StridedLayoutAttr(marks, NoneAttr())
+    return memref.ReinterpretCastOp(
+        pointer,
+        [] if offset is None else [offset],
+        [value for _, value in sizes if value is not None],
+        [value for _, value in strides if value is not None],
+        [0 if offset is None else DYNAMIC_INDEX],
+        static_sizes,
+        static_strides,
+        MemRefType(element_of(pointer), static_sizes, layout),
     )

@@ -212,7 +212,7 @@ def node_of(op: Operation) -> Node | None:
     if reduced and not contest and not combines_plainly(op):
         return None
     dims = iteration_dims(op, known)
-    if contest and not (reduced == [len(dims) - 1] and isinstance(dims[-1], int) and dims[-1] > 1):
+    if contest and (reduced != [len(dims) - 1] or dims[-1] == 1):
         return None
     return Node(op, known, dims, reduced[0] if reduced else None)
 

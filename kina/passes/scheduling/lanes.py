@@ -3,13 +3,13 @@
 Upstream splits a reduction into lanes if one operation joins two elements. That of a contest is a
 comparison and two choices, so its lanes are written out here: a loop over steps of whole lanes,
 then the end of the axis as lanes once more. It overlaps with the last step: an element that
-competes twice changes nothing.
+competes twice changes nothing. If the size is known only at run time, the end comes one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.dialects import arith, linalg
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i8
@@ -17,12 +17,15 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.generic import generic, index_constant, index_op
+from kina.passes.scheduling.generic import copy, generic, index_constant, index_op
 from kina.passes.scheduling.graph import Access, element_of
 from kina.passes.scheduling.space import LANES, Part
 
 if TYPE_CHECKING:
     from kina.passes.scheduling.outline import KernelBuilder
+
+Held: TypeAlias = tuple[SSAValue, SSAValue]
+"""A best value and its index, of each lane or of each row."""
 
 
 def build_contest(builder: KernelBuilder, stage: Stage) -> SSAValue:
@@ -35,78 +38,95 @@ class _Contest:
         space, frame = builder.space, builder.kernel.frame
         assert space.axis is not None
         self._builder, self._stage, self._axis = builder, stage, space.axis
-        size = space.size(space.axis).known
-        self._lanes = min(LANES, 1 << (size.bit_length() - 1))
-        self._steps, self._rest = divmod(size, self._lanes)
-        self._end = size - self._lanes
+        self._size = space.size(space.axis)
         self._rows = space.access(frame, stage, stage.node.accesses[-1])
 
     def build(self) -> SSAValue:
         """The ops in order."""
-        steps = Part(self._axis, 0, self._lanes, self._steps)
-        best, index = self._compete(steps, self._starts(steps))
-        if self._rest:
-            end = Part(self._axis, self._end, self._lanes)
-            best, index = self._compete(end, (best, index))
-        return self._winner(best, index)
+        return self._at_run_time() if self._size.factors else self._static(self._size.known)
 
-    def _starts(self, part: Part) -> Sequence[SSAValue]:
-        builder, outputs = self._builder, self._stage.node.op.outputs
-        loops = (*self._rows, self._axis + 1)
-        return [
-            builder.filled(output, builder.empty(loops, element_of(output), part))
-            for output in outputs
-        ]
+    def _static(self, size: int) -> SSAValue:
+        lanes = min(LANES, 1 << (size.bit_length() - 1))
+        steps = Part(self._axis, 0, size // lanes, lanes)
+        held = self._compete(steps, self._starts(steps))
+        if size % lanes:
+            held = self._compete(Part(self._axis, size - lanes, None, lanes), held)
+        _, index = self._winner(held, self._builder.target(self._stage))
+        return index
 
-    def _compete(self, part: Part, starts: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """One op over a part of the axis: best value and index of each lane."""
+    def _at_run_time(self) -> SSAValue:
+        """There may be less than the lanes take: the last elements come one by one."""
+        builder, size = self._builder, self._builder.size(self._size)
+        steps = builder.add(arith.DivUIOp(size, builder.index(LANES)))
+        first = builder.add(arith.MuliOp(steps, builder.index(LANES)))
+        left = builder.add(arith.SubiOp(size, first))
+        whole = Part(self._axis, 0, steps, LANES)
+        held = self._compete(whole, self._starts(whole))
+        index = builder.empty(self._rows, self._stage.element)
+        held = self._compete(Part(self._axis, first, left), self._winner(held, index))
+        return builder.add(copy(held[1], builder.target(self._stage)))
+
+    def _starts(self, part: Part) -> Held:
+        builder = self._builder
+        best, index = (
+            builder.filled(
+                output,
+                builder.empty((*self._rows, self._axis + 1), element_of(output), part),
+            )
+            for output in self._stage.node.op.outputs
+        )
+        return best, index
+
+    def _compete(self, part: Part, held: Held) -> Held:
+        """One op over a part of the axis, from and to the best value and index of each lane."""
         builder, stage = self._builder, self._stage
         loops = part.loops((*self._rows, self._axis))
         inputs = [builder.read_part(v, a, stage, part) for v, a in stage.leaves]
         space, frame = builder.space, builder.kernel.frame
         walks = [part.loops(space.access(frame, stage, a)) for _, a in stage.leaves]
         body = self._body(part, loops)
-        if not any(self._axis in walk for walk in walks) and part.steps is not None:
+        if part.steps is not None and not any(self._axis in walk for walk in walks):
             inputs.append(builder.empty((self._axis,), i8, part))  # no input tells the size
             walks.append((self._axis,))
             body.insert_arg(i8, len(walks) - 1)
-        lanes = (*self._rows, self._axis + 1)
+        made = tuple(loop for loop in loops if loop != self._axis)
         kinds = ["reduction" if loop == self._axis else "parallel" for loop in loops]
-        op = generic(inputs, starts, body, _maps(loops, [*walks, lanes, lanes]), kinds)
+        op = generic(inputs, held, body, _maps(loops, [*walks, made, made]), kinds)
         builder.add(op)
-        return op.results
+        return op.results[0], op.results[1]
 
     def _body(self, part: Part, loops: Access) -> Block:
         """The stage's body; the position along the axis is counted in the loops of the part."""
         body = self._builder.body(self._stage, {loop: i for i, loop in enumerate(loops)})
-        place = len(self._stage.leaves)
-        position = body.args[place]
-        lane = index_op(len(loops) - 1)
-        ops: list[Operation] = [lane]
-        if part.steps is None:
-            ops.append(index_constant(part.first))
-        else:
-            step, lanes = index_op(len(loops) - 2), index_constant(part.lanes)
-            ops += [step, lanes, arith.MuliOp(step.result, lanes.results[0])]
-        ops.append(arith.AddiOp(ops[-1].results[0], lane.result))
-        ops.append(arith.IndexCastOp(ops[-1].results[0], position.type))
-        first = body.first_op
-        assert first is not None
-        body.insert_ops_before(ops, first)
-        position.replace_all_uses_with(ops[-1].results[0])
-        body.erase_arg(position)
+        place = body.args[len(self._stage.leaves)]
+        ops: list[Operation] = []
+
+        def add(op: Operation) -> SSAValue:
+            ops.append(op)
+            return op.results[0]
+
+        first = part.first
+        total = add(index_constant(first)) if isinstance(first, int) else first
+        for loop in part.mine:
+            index = add(index_op(loops.index(loop)))
+            if loop == self._axis:
+                index = add(arith.MuliOp(index, add(index_constant(part.lanes or 1))))
+            total = add(arith.AddiOp(total, index))
+        place.replace_all_uses_with(add(arith.IndexCastOp(total, place.type)))
+        assert body.first_op is not None
+        body.insert_ops_before(ops, body.first_op)
+        body.erase_arg(place)
         return body
 
-    def _winner(self, best: SSAValue, index: SSAValue) -> SSAValue:
-        """The lowest index among the lanes with the best value of all."""
-        builder, stage = self._builder, self._stage
-        output = stage.node.op.outputs[0]
+    def _winner(self, held: Held, target: SSAValue) -> Held:
+        """The best value of all lanes, and the lowest index of those that hold it."""
+        builder, (best, index) = self._builder, held
+        output = self._stage.node.op.outputs[0]
         start = builder.filled(output, builder.empty(self._rows, element_of(best)))
         most = self._over_lanes([best], start, _greatest)
         absent = builder.add(arith.ConstantOp(_greatest_integer(element_of(index))))
-        target = builder.target(stage)
         start = builder.add(linalg.ops.FillOp([absent], [target], [target.type]))
-        return self._over_lanes([best, index, most], start, _lowest)
+        return most, self._over_lanes([best, index, most], start, _lowest)
 
     def _over_lanes(
         self, inputs: Sequence[SSAValue], start: SSAValue, body: Callable[[Block], None]

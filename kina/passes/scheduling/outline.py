@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import cast
 
-from xdsl.dialects import arith, func, linalg, memref, tensor
+from xdsl.dialects import arith, func, linalg, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     FunctionType,
-    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
-    NoneAttr,
-    StridedLayoutAttr,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -31,11 +28,13 @@ from kina.passes.scheduling.generic import (
     INDEX,
     MATERIALIZE,
     TO_TENSOR,
+    KnownSize,
     all_of,
     copy,
     generic,
     index_constant,
     index_op,
+    view_of,
 )
 from kina.passes.scheduling.graph import (
     Access,
@@ -49,9 +48,6 @@ from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.lanes import build_contest
 from kina.passes.scheduling.space import Part, Size, Space
 from kina.passes.scheduling.traffic import attributes_of
-
-KnownSize: TypeAlias = tuple[int, SSAValue | None]
-"""A static size, or MLIR's mark for a dynamic one with its value."""
 
 
 @dataclass
@@ -106,7 +102,7 @@ class KernelBuilder:
 
     def _hint(self, value: SSAValue, size: Size) -> str:
         """For the back end: the places of a tensor's argument and of that of a size."""
-        number = self._size(size) if size.factors else None
+        number = self.size(size) if size.factors else None
         place = self.block.args.index
         written = size.known if number is None else f"%{place(number)}"
         return f"{place(self.pointers[value])}:{written}"
@@ -117,15 +113,18 @@ class KernelBuilder:
         return self.block.insert_arg(kind, len(self.block.args))
 
     def add(self, op: Operation) -> SSAValue:
+        """Appends an op; its first result."""
         self.block.add_op(op)
         return op.results[0]
 
     def index(self, value: int) -> SSAValue:
+        """An index constant."""
         if value not in self._indices:
             self._indices[value] = self.add(arith.ConstantOp.from_int_and_width(value, INDEX))
         return self._indices[value]
 
-    def _size(self, size: Size) -> SSAValue:
+    def size(self, size: Size) -> SSAValue:
+        """A size as a value in the kernel."""
         if not size.factors:
             return self.index(size.known)
         if size not in self.sizes:
@@ -142,7 +141,7 @@ class KernelBuilder:
     def _loop_size(self, loop: int, part: Part | None = None) -> KnownSize:
         """The static size of a loop, or the value of its run-time size."""
         if part is not None and (size := part.size(loop)) is not None:
-            return size, None
+            return (size, None) if isinstance(size, int) else (DYNAMIC_INDEX, size)
         if loop in self.ranges:
             return DYNAMIC_INDEX, self.ranges[loop][1]
         return self._known_or_argument(self.space.size(loop))
@@ -155,29 +154,8 @@ class KernelBuilder:
         offset: SSAValue | None,
     ) -> SSAValue:
         """A buffer of `value` seen with these sizes and strides."""
-        static_strides = [s.static for s in strides]
-        layout = (
-            NoneAttr()
-            if offset is None
-            else StridedLayoutAttr(
-                [NoneAttr() if s == DYNAMIC_INDEX else IntAttr(s) for s in static_strides],
-                NoneAttr(),
-            )
-        )
-        static_sizes = [s for s, _ in sizes]
-        kind = MemRefType(element_of(value), static_sizes, layout)
-        return self.add(
-            memref.ReinterpretCastOp(
-                self._pointer(value),
-                [] if offset is None else [offset],
-                [v for _, v in sizes if v is not None],
-                [self._size(s) for s in strides if s.factors],
-                [0 if offset is None else DYNAMIC_INDEX],
-                static_sizes,
-                static_strides,
-                kind,
-            )
-        )
+        steps = [self._known_or_argument(stride) for stride in strides]
+        return self.add(view_of(self._pointer(value), sizes, steps, offset))
 
     def _view(
         self, value: SSAValue, frame_access: Access, stage: Stage, part: Part | None = None
@@ -195,13 +173,14 @@ class KernelBuilder:
         if space.last in loops and self.first is not None:
             offset = self._plus(offset, self.first, strides[space.last + 1])
         if part is not None:
-            offset = self._plus(offset, self.index(part.first), strides[part.axis])
+            first = self.index(part.first) if isinstance(part.first, int) else part.first
+            offset = self._plus(offset, first, strides[part.axis])
             loops, strides = part.loops(loops), part.strides(strides)
         sizes = [self._loop_size(loop, part) for loop in loops]
         return self._cast(value, sizes, [strides[loop] for loop in loops], offset)
 
     def _plus(self, offset: SSAValue | None, count: SSAValue, stride: Size) -> SSAValue:
-        step = self.add(arith.MuliOp(count, self._size(stride)))
+        step = self.add(arith.MuliOp(count, self.size(stride)))
         return step if offset is None else self.add(arith.AddiOp(offset, step))
 
     def _tensor(self, buffer: SSAValue, writable: bool = False) -> SSAValue:
@@ -212,6 +191,7 @@ class KernelBuilder:
         return self.add(TO_TENSOR.create(operands=[buffer], result_types=[kind], properties=flags))
 
     def read(self, value: SSAValue, access: Access, stage: Stage) -> SSAValue:
+        """A tensor that a stage reads: made in this kernel, or stored."""
         if value in self.made:
             return self.made[value]
         key = (value, self.space.access(self.kernel.frame, stage, access))
@@ -245,7 +225,7 @@ class KernelBuilder:
         return self._wholes[value]
 
     def _known_or_argument(self, size: Size) -> KnownSize:
-        return size.static, self._size(size) if size.factors else None
+        return size.static, self.size(size) if size.factors else None
 
     # Stages.
 
@@ -392,9 +372,11 @@ class KernelBuilder:
         loops = self.space.loops(self.kernel.frame, stage)
         if self._used_inside(value):
             result = self.add(copy(result, self._destination(stage)))
+        root = result.owner
+        assert isinstance(root, linalg.ops.GenericOp)
+        if len(root.iterator_types) < len(loops):  # a copy has no loop over the axis
             loops = tuple(loop for loop in loops if loop != self.space.axis)
-        assert isinstance(result.owner, Operation)
-        result.owner.attributes["kina.root"] = IntegerAttr(len(self.roots), i64)
+        root.attributes["kina.root"] = IntegerAttr(len(self.roots), i64)
         self.roots.append(loops)
         flags = {"restrict": UnitAttr(), "writable": UnitAttr()}
         return MATERIALIZE.create(operands=[result, self._buffers[value]], properties=flags)

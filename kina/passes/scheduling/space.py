@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
@@ -47,30 +48,42 @@ class Size:
         return DYNAMIC_INDEX if self.factors else self.known
 
 
+Count: TypeAlias = int | SSAValue
+"""A number, or the value that holds it when the kernel runs."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """A part of the reduced axis, the last loop: `steps` (None: one) times `lanes` elements.
+    """A part of the reduced axis, the last loop: `steps` times `lanes` elements, from `first`.
 
-    The loop over lanes comes after the axis; without steps only that one is left.
+    The loop over lanes comes after the axis. Without steps only that one is left, without lanes
+    only the axis.
     """
 
     axis: int
-    first: int
-    lanes: int
-    steps: int | None = None
+    first: Count = 0
+    steps: Count | None = None
+    lanes: int | None = None
+
+    @property
+    def mine(self) -> Access:
+        """The loops of the part."""
+        both = ((self.axis, self.steps), (self.axis + 1, self.lanes))
+        return tuple(loop for loop, size in both if size is not None)
 
     def loops(self, loops: Access) -> Access:
         """`loops` with those of the part in the place of the axis."""
-        mine = (self.axis + 1,) if self.steps is None else (self.axis, self.axis + 1)
-        return tuple(part for loop in loops for part in (mine if loop == self.axis else (loop,)))
+        return tuple(
+            part for loop in loops for part in (self.mine if loop == self.axis else (loop,))
+        )
 
     def strides(self, strides: dict[int, Size]) -> dict[int, Size]:
         """The strides of a tensor that walks the axis, those of the part's loops among them."""
         step = strides[self.axis]
-        apart = Size(step.known * self.lanes, step.factors)
+        apart = Size(step.known * (self.lanes or 1), step.factors)
         return {**strides, self.axis: apart, self.axis + 1: step}
 
-    def size(self, loop: int) -> int | None:
+    def size(self, loop: int) -> Count | None:
         """The size of a loop of the part, None for others."""
         return {self.axis: self.steps, self.axis + 1: self.lanes}.get(loop)
 

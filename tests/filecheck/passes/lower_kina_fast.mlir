@@ -90,7 +90,7 @@ func.func @argmax(%x: tensor<3x2xf32>) -> tensor<2xi64> {
 // CHECK:         arith.cmpi eq, {{.*}} : i8
 // CHECK:         arith.index_cast {{%\S+}} : index to i64
 // CHECK:         arith.constant 9223372036854775807 : i64
-func.func @argmax_symbolic(%x: tensor<?xi4, #kina.layout<["N"], host>>) -> tensor<i64> {
-  %0 = kina.reduce argmax %x {axis = 0} : tensor<?xi4, #kina.layout<["N"], host>> -> tensor<i64>
-  func.return %0 : tensor<i64>
+func.func @argmax_symbolic(%x: tensor<?x2xi4, #kina.layout<["N", 2], host>>) -> tensor<2xi64> {
+  %0 = kina.reduce argmax %x {axis = 0} : tensor<?x2xi4, #kina.layout<["N", 2], host>> -> tensor<2xi64>
+  func.return %0 : tensor<2xi64>
 }
