@@ -22,6 +22,9 @@ ATTRIBUTE = "kina-next-row"
 AHEAD = "kina-ahead"
 
 _LOAD = re.compile(r"^  %[\w.]+ = load <(\d+) x (\w+)>, ptr (%[\w.]+),")
+SHORT = 1 << 10
+"""What is so few elements away goes into the first-level cache, the rest into the second."""
+
 _DECLARE = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 
@@ -48,12 +51,13 @@ def _prefetched(function: str, distance: dict[str, str], walk: int) -> str:
 
 
 def _fetch(number: int, pointer: str, count: int, element: str, distance: str) -> list[str]:
-    """Prefetches into the second-level cache of what lies `distance` elements after a load."""
+    """Prefetches what lies `distance` elements after a load."""
     name = f"%kina.next{number}"
+    locality = 3 if distance.isdecimal() and int(distance) <= SHORT else 2
     lines = [f"  {name} = getelementptr {element}, ptr {pointer}, i64 {distance}"]
     for offset in range(0, max(LINE, count * BITS[element] // 8), LINE):
         lines += [
             f"  {name}.{offset} = getelementptr i8, ptr {name}, i64 {offset}",
-            f"  call void @llvm.prefetch.p0(ptr {name}.{offset}, i32 0, i32 2, i32 1)",
+            f"  call void @llvm.prefetch.p0(ptr {name}.{offset}, i32 0, i32 {locality}, i32 1)",
         ]
     return lines

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from kina.backend.build import emit
 from kina.backend.prefetch import fetch_next_rows
+from kina.frontend.source import Source
 
 KERNEL = """define void @kernel(i64 %0, ptr %1) #0 {
   %3 = insertvalue { ptr, ptr, i64 } poison, ptr %1, 0
@@ -22,6 +26,7 @@ KERNEL = """define void @kernel(i64 %0, ptr %1) #0 {
   ret void
 }
 """
+PROGRAM = "let f = fn(x: tensor<F32, [8, {0}]>) -> tensor<F32, [8, {0}]> {{ x.softmax(axis=1) }}"
 ASKS = 'attributes #0 = { "kina-next-row"="1:DISTANCE" }\n'
 
 
@@ -62,3 +67,16 @@ def test_what_is_walked_once_is_fetched_ahead() -> None:
 
 def test_other_functions_stay() -> None:
     assert fetch_next_rows(KERNEL) == KERNEL
+
+
+@pytest.mark.parametrize(("distance", "locality"), [("512", 3), ("50257", 2), ("%0", 2)])
+def test_short_rows_go_into_the_first_level_cache(distance: str, locality: int) -> None:
+    _, *rest = prefetched("float", distance)
+    assert all(line.endswith(f", i32 0, i32 {locality}, i32 1)") for line in rest[1::2])
+
+
+@pytest.mark.parametrize(("row", "distance"), [(64, None), (200, 600), (512, 512), (1000, 1000)])
+def test_what_is_fetched_lies_far_enough(row: int, distance: int | None) -> None:
+    source = Source("t.kina", PROGRAM.format(row))
+    found = re.findall(r'"kina-next-row", "\d+:(\d+)"', emit(source, "schedule"))
+    assert found == ([] if distance is None else [str(distance)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import ceil
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, FixedBitwidthType, StringAttr
@@ -26,8 +27,10 @@ DISTANCE = 8192
 """Bytes from a load to what is fetched with it."""
 LARGE = 1 << 21
 """Elements of a result that may be."""
-LENGTHS = range(1 << 11, 1 << 18)
+LENGTHS = range(1 << 7, 1 << 18)
 """Elements of a row that is long enough to be worth it, and short enough for a core's cache."""
+NEAREST = 512
+"""Elements that lie at least between a load and the row that is fetched with it."""
 
 
 def attributes_of(
@@ -44,7 +47,7 @@ def attributes_of(
 
 
 def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
-    """The tensors that rows walk more than once, and how many elements on the next row is."""
+    """The tensors that rows walk more than once, and how many elements on the row to fetch is."""
     if space.block is not None or space.in_pieces:
         return  # Bands of fibers lie too close: measured, it gains nothing. A piece is walked once.
     for (value, access), stages in _walks(kernel).items():
@@ -52,8 +55,10 @@ def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
             strides = space.strides(kernel.frame, stages[0], access, shape_of(value))
             rows = [strides[loop] for loop in space.parallel if loop in strides]
             for size in rows[-1:]:
-                if size.factors or size.known in LENGTHS:
+                if size.factors:
                     yield value, size
+                elif size.known in LENGTHS:
+                    yield value, Size(size.known * ceil(NEAREST / size.known))
 
 
 def streams(kernel: Kernel, space: Space) -> Iterator[Hint]:
