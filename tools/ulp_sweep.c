@@ -1,6 +1,7 @@
 /* Sweeps float32 inputs through kernels and compares with float64 libm. Built by ulp_sweep.py:
-   ulp_sweep exp|log LIMIT STRIDE THREADS LIBRARY...
-   The first library is measured, the rest compared to it; inputs above LIMIT become LIMIT. */
+   ulp_sweep exp|log LOWEST LARGEST STRIDE THREADS LIBRARY...
+   The first library is measured, the rest compared to it; inputs outside of the range become its
+   ends. */
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@ static kernel *kernels[MAX_LIBRARIES];
 static double (*reference)(double);
 static int libraries, threads;
 static uint64_t stride;
-static float limit;
+static float lowest, largest;
 
 typedef struct {
   int id;
@@ -60,7 +61,8 @@ static void *sweep(void *argument) {
   for (uint64_t start = (uint64_t)r->id * BLOCK; start < count; start += (uint64_t)threads * BLOCK) {
     for (int i = 0; i < BLOCK; i++) {
       x[i] = of_bits((uint32_t)((start + i) * stride));
-      if (x[i] > limit) x[i] = limit;
+      if (x[i] < lowest) x[i] = lowest;
+      if (x[i] > largest) x[i] = largest;
     }
     for (int k = 0; k < libraries; k++) kernels[k](x, y[k]);
     for (int i = 0; i < BLOCK; i++) check(r, x[i], y[0][i]);
@@ -89,14 +91,15 @@ static void merge(result *total, const result *part) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 6 || argc - 5 > MAX_LIBRARIES) return 2;
+  if (argc < 7 || argc - 6 > MAX_LIBRARIES) return 2;
   reference = strcmp(argv[1], "exp") ? log : exp;
-  limit = strtof(argv[2], NULL);
-  stride = strtoull(argv[3], NULL, 0);
-  threads = atoi(argv[4]);
-  libraries = argc - 5;
+  lowest = strtof(argv[2], NULL);
+  largest = strtof(argv[3], NULL);
+  stride = strtoull(argv[4], NULL, 0);
+  threads = atoi(argv[5]);
+  libraries = argc - 6;
   for (int k = 0; k < libraries; k++) {
-    void *library = dlopen(argv[k + 5], RTLD_NOW);
+    void *library = dlopen(argv[k + 6], RTLD_NOW);
     if (!library) { fprintf(stderr, "%s\n", dlerror()); return 2; }
     *(void **)&kernels[k] = dlsym(library, argv[1]);
   }

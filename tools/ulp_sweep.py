@@ -22,22 +22,29 @@ from pathlib import Path
 from scalar_library import X86_TARGETS, build, cpu_runs, map_function
 
 from kina.backend.targets import TARGETS
-from kina.passes.expand_math import NONPOSITIVE, ExpandMath
+from kina.passes.expand_math import NONPOSITIVE, SUMMED, ExpandMath
 
 BLOCK = 4096  # as in ulp_sweep.c
-# What is swept: the C function and the largest input.
-SWEEPS = {"exp": ("exp", "inf"), "log": ("log", "inf"), "exp-nonpositive": ("exp", "64")}
+# What is swept: the C function, the lowest and the largest input.
+SWEEPS = {
+    "exp": ("exp", "-inf", "inf"),
+    "log": ("log", "-inf", "inf"),
+    "exp-nonpositive": ("exp", "-inf", "64"),
+    "exp-summed": ("exp", "-86", "64"),
+}
+# Those that compare a shorter form with the long one: what asks for it.
+NOTES = {"exp-nonpositive": NONPOSITIVE, "exp-summed": SUMMED}
 
 
-def library(target: str, directory: Path, *, nonpositive: bool = False) -> Path:
-    """Builds both functions for one target; `nonpositive` asks for the short form of exp."""
-    hint = f" {{{NONPOSITIVE}}}" if nonpositive else ""
+def library(target: str, directory: Path, note: str = "") -> Path:
+    """Builds both functions for one target; a note asks for a short form of exp."""
+    hint = f" {{{note}}}" if note else ""
     bodies = {"exp": f"%r = math.exp %v{hint} : f32", "log": "%r = math.log %v : f32"}
     module = "\n".join(
         map_function(name, "f32", "f32", BLOCK, [body]) for name, body in bodies.items()
     )
     passes = [ExpandMath()]
-    name = f"{target}{'-nonpositive' if nonpositive else ''}.so"
+    name = f"{target}{'-' if note else ''}{note}.so"
     return build(module, passes, TARGETS[target], directory / name)
 
 
@@ -104,8 +111,8 @@ def main() -> int:
         plain = [library(target, directory) for target in targets]
         for name in options.function or SWEEPS:
             libraries = plain
-            if name == "exp-nonpositive":
-                short = [library(target, directory, nonpositive=True) for target in targets]
+            if name in NOTES:
+                short = [library(target, directory, NOTES[name]) for target in targets]
                 libraries = [plain[0], *short]
             found = sweep(program, name, libraries, options.stride, options.threads)
             report(name, found, options.stride)

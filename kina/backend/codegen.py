@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kina.backend import fma, pipeline
 from kina.backend.frames import check_allocations
+from kina.backend.maxima import compare_maxima
 from kina.backend.prefetch import fetch_next_rows
 from kina.backend.streaming import stream_stores
 from kina.backend.targets import Target, host_machine
@@ -70,7 +71,10 @@ class Translator:
         if self._schedule is not None:
             self._schedule.write_text(code.schedule or "", encoding="utf-8")
         llvm_ir = self._translate.finish(self._opt.finish(code.mlir))
-        return stream_stores(fetch_next_rows(check_allocations(llvm_ir)))
+        llvm_ir = check_allocations(llvm_ir)
+        if self._schedule is None:
+            return llvm_ir
+        return stream_stores(fetch_next_rows(compare_maxima(llvm_ir)))
 
 
 class Compiler:

@@ -112,7 +112,6 @@ SCHEDULED_TO_LLVM = _passes(
     "convert-vector-to-scf",
     "expand-strided-metadata",
     "lower-affine",
-    "arith-expand",
     "convert-vector-to-llvm",
     "convert-ub-to-llvm",
     "convert-math-to-llvm",

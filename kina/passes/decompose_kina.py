@@ -26,7 +26,7 @@ from kina.dialects.reduce import ReduceKeepOp, ReductionOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32
-from kina.passes.expand_math import NONPOSITIVE
+from kina.passes.expand_math import NONPOSITIVE, SUMMED
 from kina.passes.located import rewrite
 from kina.types import Dim
 
@@ -69,6 +69,7 @@ class DecomposeLogSoftmax(RewritePattern):
         """Rewrite one operation."""
         shifted = _shifted(op)
         exponential = _exponential(shifted[-1])
+        exponential.attributes[SUMMED] = UnitAttr()
         total = ReduceKeepOp(exponential, "sum", op.axis_value)
         spread = BroadcastOp(total, _dims(op))
         logarithm = LogOp(spread)

@@ -22,6 +22,8 @@ from kina.passes.emit import Constants, Emitter
 
 # A discardable attribute of `math.exp`: the operand is never above 64 (x - max(x), say).
 NONPOSITIVE = "nonpositive"
+# Another one: besides, results are only added to a sum that an exp(0) is part of.
+SUMMED = "summed"
 
 ONE = 0x3F800000
 TWO_POW_23 = 0x4B000000
@@ -34,6 +36,7 @@ NAN = 0x7FC00000
 # infinite; below EXP_SUBNORMAL it is less than 2^-126.
 EXP_LOW = 0xC2D10000  # -104.5
 EXP_HIGH = 0x42B20000  # 89.0
+EXP_NEGLIGIBLE = 0xC2AC0000  # -86.0: added to 1, what is less than exp of this changes nothing
 EXP_SUBNORMAL = 0xC2AEAC50  # -87.33655
 LOG2_E = 0x3FB8AA3B
 MINUS_LN2 = 0xBF317218  # the float32 nearest to -ln(2)
@@ -81,9 +84,10 @@ class Scaling:
 
 
 # n runs from -151 to 128, which is more than float32 exponents can say. LARGE reaches 128; SMALL
-# reaches -150, and its factor for -151 is exactly 0.
+# reaches -150, and its factor for -151 is exactly 0. NORMAL reaches neither.
 LARGE = Scaling(1)
 SMALL = Scaling(-24)
+NORMAL = Scaling(0)
 
 
 def expand_exp(emit: Emitter, x: SSAValue, nonpositive: bool) -> SSAValue:
@@ -91,24 +95,42 @@ def expand_exp(emit: Emitter, x: SSAValue, nonpositive: bool) -> SSAValue:
 
     `nonpositive` promises x <= 64 or NaN and saves four ops; the bits are the same.
     """
-    # compare and select with x last: a NaN fails the comparison and stays
-    low = emit.bits(EXP_LOW)
-    x = emit.select(emit.compare("ogt", low, x), low, x)
+    x = _at_least(emit, x, EXP_LOW)
     if not nonpositive:
         high = emit.bits(EXP_HIGH)
         x = emit.select(emit.compare("olt", high, x), high, x)
-    scaling = SMALL if nonpositive else LARGE
+    value, exponent = _split(emit, x, SMALL if nonpositive else LARGE)
+    if not nonpositive:
+        value, exponent = _large_to_small(emit, x, value, exponent)
+    return _scale(emit, x, value, exponent)
+
+
+def expand_summed_exp(emit: Emitter, x: SSAValue) -> SSAValue:
+    """exp(x) for x <= 64 or NaN; below -86 it is exp(-86), so that no result is subnormal."""
+    value, exponent = _split(emit, _at_least(emit, x, EXP_NEGLIGIBLE), NORMAL)
+    return emit.binary(arith.MulfOp, value, _power(emit, exponent))
+
+
+def _at_least(emit: Emitter, x: SSAValue, bound: int) -> SSAValue:
+    """Compares and selects with x last: a NaN fails the comparison and stays."""
+    low = emit.bits(bound)
+    return emit.select(emit.compare("ogt", low, x), low, x)
+
+
+def _split(emit: Emitter, x: SSAValue, scaling: Scaling) -> tuple[SSAValue, SSAValue]:
+    """2^shift * exp(r), and n as the exponent of 2^(n - shift)."""
     magic = emit.bits(scaling.magic)
     rounded = emit.fma(x, emit.bits(LOG2_E), magic)
     n = emit.binary(arith.SubfOp, rounded, magic)
     # the first step is exact: n*ln2 cancels all but 24 bits of x
     r = emit.fma(n, emit.bits(MINUS_LN2), x)
     r = emit.fma(n, emit.bits(MINUS_LN2_REST), r)
-    value = emit.horner(r, scaling.polynomial)
-    exponent = emit.bitcast(rounded, i32)
-    if not nonpositive:
-        value, exponent = _large_to_small(emit, x, value, exponent)
-    return _scale(emit, x, value, exponent)
+    return emit.horner(r, scaling.polynomial), emit.bitcast(rounded, i32)
+
+
+def _power(emit: Emitter, exponent: SSAValue) -> SSAValue:
+    """2^(exponent - 127)."""
+    return emit.bitcast(emit.binary(arith.ShLIOp, exponent, emit.integer(23)), f32)
 
 
 def _large_to_small(
@@ -129,7 +151,7 @@ def _scale(emit: Emitter, x: SSAValue, value: SSAValue, exponent: SSAValue) -> S
     Hardware is ten times slower where an operation underflows. So subnormal results are rounded
     by adding 2^-126, whose bits are then subtracted as an integer.
     """
-    factor = emit.bitcast(emit.binary(arith.ShLIOp, exponent, emit.integer(23)), f32)
+    factor = _power(emit, exponent)
     subnormal = emit.compare("olt", x, emit.bits(EXP_SUBNORMAL))
     offset = emit.select(subnormal, emit.bits(SMALLEST_NORMAL), emit.bits(0))
     bits = emit.bitcast(emit.fma(value, factor, offset), i32)
@@ -172,10 +194,17 @@ def _log_special(emit: Emitter, x: SSAValue, value: SSAValue) -> SSAValue:
     return emit.select(emit.compare("ugt", x, zero), value, pole)
 
 
+def _expand_noted_exp(emit: Emitter, op: Operation) -> SSAValue:
+    x = op.operands[0]
+    if SUMMED in op.attributes:
+        return expand_summed_exp(emit, x)
+    return expand_exp(emit, x, NONPOSITIVE in op.attributes)
+
+
 Expansion = Callable[[Emitter, Operation], SSAValue]
 
 EXPANSIONS: dict[type[Operation], Expansion] = {
-    math.ExpOp: lambda emit, op: expand_exp(emit, op.operands[0], NONPOSITIVE in op.attributes),
+    math.ExpOp: _expand_noted_exp,
     math.LogOp: lambda emit, op: expand_log(emit, op.operands[0]),
 }
 
@@ -194,7 +223,8 @@ class ExpandMath(ModulePass):
     """Expands scalar float32 `math.exp` and `math.log`.
 
     A `math.exp` that carries the unit attribute `nonpositive` (see `NONPOSITIVE`) gets a shorter
-    form with the same bits. Ops on other types are left alone: small floats are widened before.
+    form with the same bits; with `summed`, one whose tiniest results are larger. Ops on other
+    types are left alone: small floats are widened before.
     Seed 9 (log_softmax).
     """
 

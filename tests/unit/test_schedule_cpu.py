@@ -140,10 +140,18 @@ def test_long_chains_are_one_kernel(step: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "distance"), [(50257, "2:50257"), ("V", "3:%2"), (512, None), (1 << 20, None)]
+    ("size", "distance"),
+    [
+        (50257, "2:50257"),
+        ("V", "3:%2"),
+        (512, "2:512"),
+        (200, "2:600"),
+        (64, None),
+        (1 << 20, None),
+    ],
 )
 def test_rows_walked_twice_fetch_the_next(size: int | str, distance: str | None) -> None:
-    """Only where a row is long, and still fits a core's cache."""
+    """Only where a row is more than a vector, and still fits a core's cache."""
     module, _ = scheduled(nll(1024, size), threads=True)
     asks = [str(f.attributes.get("passthrough", "")) for f in kernels(module)]
     asks = [ask for ask in asks if "kina-next-row" in ask]

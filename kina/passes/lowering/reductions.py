@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32, i64
@@ -19,7 +19,6 @@ from kina.passes.lowering.ordered import (
     BOTTOM,
     TOP,
     from_images,
-    image,
     image_of,
     image_with_nan,
 )
@@ -40,11 +39,18 @@ def lower_reduction(state: Lowering, op: ReductionOp) -> None:
         lower_argmax(state, op)
         return
     dims = without_axis(operand.dims, op.axis_value)
-    ordered = state.fast and operand.dtype.is_float and kind in NAN_IMAGES
-    result = _reduce_images(state, op) if ordered else _reduce(state, op)
+    result = _choose(state, op)(state, op)
     if kind == "mean":
         result = _divide(state, result, dims, operand.dims[op.axis_value])
     state.bind(op.result, reshape(state, result, dims, op.kina_type.dims))
+
+
+def _choose(state: Lowering, op: ReductionOp) -> Callable[[Lowering, ReductionOp], SSAValue]:
+    (operand,) = op.kina_operand_types()
+    if not (state.fast and operand.dtype.is_float and op.kind.data.value in NAN_IMAGES):
+        return _reduce
+    # The back end makes one instruction of a maximum that NaNs may leave undecided.
+    return _reduce if NAN_ELSEWHERE in op.attributes else _reduce_images
 
 
 def _reduce(state: Lowering, op: ReductionOp) -> SSAValue:
@@ -70,10 +76,7 @@ def _reduce_images(state: Lowering, op: ReductionOp) -> SSAValue:
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         value, best = elements
-        if NAN_ELSEWHERE in op.attributes:
-            ordered = image(inner, value)
-        else:
-            ordered = image_with_nan(inner, value, NAN_IMAGES[kind])
+        ordered = image_with_nan(inner, value, NAN_IMAGES[kind])
         return [inner.value(combiner.int_op.create(operands=[ordered, best], result_types=[i32]))]
 
     dims = without_axis(operand.dims, op.axis_value)

@@ -40,6 +40,12 @@ def index_of(size: Size, before: Operation) -> SSAValue:
     return value
 
 
+def ceil_div(value: SSAValue, by: SSAValue, before: Operation) -> SSAValue:
+    """`value / by` rounded up: upstream lowers `arith.ceildivui` only along with what must stay."""
+    less = insert(arith.SubiOp(by, index_of(Size(1), before)), before)
+    return insert(arith.DivUIOp(insert(arith.AddiOp(value, less), before), by), before)
+
+
 def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
     """The op that forgets the shape of a memref."""
     kind = MemRefType(element_of(buffer), [])

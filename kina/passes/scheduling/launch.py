@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
-from kina.passes.scheduling.buffers import index_of, insert, insert_op
+from kina.passes.scheduling.buffers import ceil_div, index_of, insert, insert_op
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Split
@@ -123,9 +123,7 @@ class Launch:
 
     def _units(self, loop: int) -> SSAValue:
         grain, whole = grain_of(self._space, loop), self._whole[loop]
-        if grain == 1:
-            return whole
-        return self._here(arith.CeilDivUIOp(whole, self._index(Size(grain))))
+        return whole if grain == 1 else ceil_div(whole, self._index(Size(grain)), self._before)
 
     def _longest(self, units: dict[int, SSAValue]) -> dict[int, SSAValue]:
         """For each loop whether it is the one to share; nothing if there is only one."""

@@ -13,7 +13,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i8
 from xdsl.ir import Block, Operation, SSAValue
 
-from kina.passes.scheduling.buffers import INDEX, index_of, insert, insert_op, to_pointer
+from kina.passes.scheduling.buffers import INDEX, ceil_div, index_of, insert, insert_op, to_pointer
 from kina.passes.scheduling.callee import Callee, Caller, Memory
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
@@ -168,10 +168,10 @@ class Pieces:
         """The number of pieces of the axis, and how long they are."""
         if any(str(stage.element).startswith("f") for stage in reductions):
             length = self._index(Size(phase.frame.chunk))
-            return self._here(arith.CeilDivUIOp(self._axis, length)), length
+            return ceil_div(self._axis, length, self._before), length
         vector = self._index(Size(WIDE))
-        vectors = self._here(arith.CeilDivUIOp(self._axis, vector))
-        each = self._here(arith.CeilDivUIOp(vectors, self._team))
+        vectors = ceil_div(self._axis, vector, self._before)
+        each = ceil_div(vectors, self._team, self._before)
         return self._team, self._here(arith.MuliOp(each, vector))
 
     def _piece(self, callees: Sequence[Callee], length: SSAValue, memory: Memory) -> Block:

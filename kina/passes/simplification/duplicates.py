@@ -24,7 +24,15 @@ def merge_duplicates(function: FuncOp) -> None:
             continue
         first = seen.setdefault(_key(op), op)
         if first is not op:
+            _keep_common_notes(first, op)
             Rewriter.replace_op(op, [], first.results)
+
+
+def _keep_common_notes(first: Operation, op: Operation) -> None:
+    """What passes noted about the uses of one of them need not hold for those of the other."""
+    for name, value in list(first.attributes.items()):
+        if op.attributes.get(name) != value:
+            del first.attributes[name]
 
 
 def _key(op: KinaOp | ConstantOp | CheckIndicesOp) -> Hashable:

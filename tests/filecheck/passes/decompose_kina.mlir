@@ -1,12 +1,12 @@
 // RUN: kina-opt %s --pass decompose-kina --print-debuginfo | filecheck %s
 
-// Seed 9's sequence, every op at the source's place. The max need not look for NaN, and exp never
-// sees a positive number.
+// Seed 9's sequence, every op at the source's place. The max need not look for NaN, exp never sees
+// a positive number, and is only summed.
 // CHECK-LABEL: func.func @log_softmax(
 // CHECK-NEXT:    [[MAX:%\S+]] = kina.reduce_keep max %x {axis = 1} {nan_elsewhere} : tensor<2x3xf32> -> tensor<2x1xf32> loc("a.kina":2:5)
 // CHECK-NEXT:    [[M:%\S+]] = kina.broadcast [[MAX]] : tensor<2x1xf32> -> tensor<2x3xf32> loc("a.kina":2:5)
 // CHECK-NEXT:    [[SHIFTED:%\S+]] = kina.sub %x, [[M]] : {{.*}} loc("a.kina":2:5)
-// CHECK-NEXT:    [[EXP:%\S+]] = kina.exp [[SHIFTED]] {nonpositive} : {{.*}} loc("a.kina":2:5)
+// CHECK-NEXT:    [[EXP:%\S+]] = kina.exp [[SHIFTED]] {nonpositive, summed} : {{.*}} loc("a.kina":2:5)
 // CHECK-NEXT:    [[SUM:%\S+]] = kina.reduce_keep sum [[EXP]] {axis = 1} : tensor<2x3xf32> -> tensor<2x1xf32> loc("a.kina":2:5)
 // CHECK-NEXT:    [[S:%\S+]] = kina.broadcast [[SUM]] : tensor<2x1xf32> -> tensor<2x3xf32> loc("a.kina":2:5)
 // CHECK-NEXT:    [[LOG:%\S+]] = kina.log [[S]] : {{.*}} loc("a.kina":2:5)
@@ -18,7 +18,7 @@ func.func @log_softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }
 
 // CHECK-LABEL: func.func @softmax(
-// CHECK:         [[EXP:%\S+]] = kina.exp
+// CHECK:         [[EXP:%\S+]] = kina.exp {{%\S+}} {nonpositive} :
 // CHECK-NEXT:    [[SUM:%\S+]] = kina.reduce_keep sum [[EXP]] {axis = 0}
 // CHECK-NEXT:    [[S:%\S+]] = kina.broadcast [[SUM]] : tensor<1xf32, #kina.layout<[1], device>> -> tensor<?xf32, #kina.layout<["N"], device>>
 // CHECK-NEXT:    kina.div [[EXP]], [[S]]

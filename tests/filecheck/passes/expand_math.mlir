@@ -31,6 +31,22 @@ func.func @exp_nonpositive(%x: f32) -> f32 {
   func.return %y : f32
 }
 
+// Where results are only added to exp(0), tiny ones need no care either.
+// CHECK-LABEL: func.func @exp_summed(
+// CHECK-NEXT:    arith.constant -8.600000e+01 : f32
+// CHECK-NEXT:    arith.cmpf ogt
+// CHECK-NEXT:    arith.select
+// CHECK-NOT:     arith.cmp
+// CHECK-COUNT-9: math.fma
+// CHECK-NOT:     math.fma
+// CHECK:         arith.shli
+// CHECK:         [[R:%\S+]] = arith.mulf
+// CHECK-NEXT:    func.return [[R]]
+func.func @exp_summed(%x: f32) -> f32 {
+  %y = math.exp %x {nonpositive, summed} : f32
+  func.return %y : f32
+}
+
 // CHECK-LABEL: func.func @log(
 // CHECK-NOT:     math.log
 // CHECK:         arith.sitofp {{.*}} : i32 to f32

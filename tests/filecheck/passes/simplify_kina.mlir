@@ -169,6 +169,16 @@ func.func @shaping(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<2x2xf32>, tens
   func.return %a, %b, %c, %d : tensor<3x4xf32>, tensor<2x2xf32>, tensor<2xf32>, tensor<1x2xf32>
 }
 
+// What passes noted about the uses of an operation must hold for all that it stands for.
+// CHECK-LABEL: func.func @noted(
+// CHECK-NEXT:    [[E:%\S+]] = kina.exp %x {nonpositive} :
+// CHECK-NEXT:    func.return [[E]], [[E]]
+func.func @noted(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = kina.exp %x {nonpositive, summed} : tensor<4xf32> -> tensor<4xf32>
+  %b = kina.exp %x {nonpositive} : tensor<4xf32> -> tensor<4xf32>
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
+
 // Equal operations happen once; a reshape is not a broadcast of the same types.
 // CHECK-LABEL: func.func @duplicates(
 // CHECK-NEXT:    [[E:%\S+]] = kina.exp %x

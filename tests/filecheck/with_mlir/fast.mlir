@@ -1,8 +1,8 @@
 // RUN: kina-opt %s --pass 'lower-kina{fast=true}' | %mlir_opt --linalg-fuse-elementwise-ops --canonicalize | filecheck %s
 
 // CHECK-LABEL: func.func @nll(
-// CHECK:         arith.maxsi
-// CHECK:         math.exp %{{.*}} {nonpositive} : f32
+// CHECK:         arith.maximumf
+// CHECK:         math.exp %{{.*}} {nonpositive, summed} : f32
 // CHECK:         cf.assert
 func.func @nll(%logits: tensor<1x4x8xf32>, %targets: tensor<1x4xi64>) -> tensor<1x4xf32> {
   %0 = kina.log_softmax %logits {axis = 2} : tensor<1x4x8xf32> -> tensor<1x4x8xf32>
