@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kina.backend.build import emit
 from kina.backend.maxima import compare_maxima
 from kina.backend.options import Options
+from kina.backend.stages import emit
 from kina.frontend.source import Source
 
 CALL = "  %7 = call TYPE @llvm.maximum.NAME(TYPE %4, TYPE RIGHT)\n"

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from kina.backend.build import emit
 from kina.backend.prefetch import fetch_next_rows
+from kina.backend.stages import emit
 from kina.frontend.source import Source
 
 KERNEL = """define void @kernel(i64 %0, ptr %1) #0 {
