@@ -64,9 +64,10 @@ class Stage:
         return [element_of(output) for output in self.node.op.outputs]
 
     @property
-    def cost(self) -> int:
-        """Scalar ops per element."""
-        return len(self.block.ops)
+    def operations(self) -> int:
+        """Scalar operations per element; constants are free."""
+        free = arith.ConstantOp, linalg.ops.YieldOp
+        return sum(not isinstance(op, free) for op in self.block.ops)
 
 
 Stays: TypeAlias = Callable[[Node, Node, Access], bool]

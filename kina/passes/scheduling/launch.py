@@ -15,7 +15,14 @@ from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Split
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team, team_size
-from kina.passes.scheduling.work import GRAIN, WIDE, grain_of, may_be_worth, shared_loops, work_of
+from kina.passes.scheduling.work import (
+    WIDE,
+    grain_of,
+    may_be_worth,
+    shared_loops,
+    threads_for,
+    work_of,
+)
 
 I1 = IntegerType(1)
 NARROW = (8, 1)
@@ -76,7 +83,7 @@ class Launch:
         if not self._whole:
             insert_op(self._callee.call(everything), self._before)
             return
-        want = self._here(arith.DivUIOp(self._index(self._work), self._index(Size(GRAIN))))
+        want = threads_for(self._work, self._before)
         if not self._work.factors:
             insert_op(self._parallel(want, zero), self._before)
             return

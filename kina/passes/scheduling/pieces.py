@@ -6,7 +6,7 @@ Anything else gives the same in any pieces: there are as many as threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, func, memref, scf
@@ -22,7 +22,7 @@ from kina.passes.scheduling.kernels import CHUNK, DEEP, Kernel
 from kina.passes.scheduling.phases import phases
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team, team_size
-from kina.passes.scheduling.work import GRAIN, WIDE, may_be_worth, work_of
+from kina.passes.scheduling.work import WIDE, may_be_worth, threads_for, work_of
 
 MANY = 256
 """Rows that keep any team busy."""
@@ -43,12 +43,16 @@ class Split:
 
     def __post_init__(self) -> None:
         self._work = work_of(self.kernel, self.space)
+        self._phases = list(phases(self.kernel))
+        self._regions = sum(phase.frame.axis is not None for phase in self._phases)
 
     @property
     def is_possible(self) -> bool:
         """Whether there may be fewer rows than threads, each long."""
         space = self.space
-        if not self.caller.threads or space.axis is None or not may_be_worth(self._work):
+        if space.axis is None or not self.caller.threads:
+            return False
+        if not may_be_worth(self._work, self._regions):
             return False
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
@@ -83,12 +87,12 @@ class Split:
         few = self._here(arith.CmpiOp(rows, team, "ult"))
         by_pieces, by_rows = scf.YieldOp(), scf.YieldOp()
         insert_op(scf.IfOp(few, [], [Block([by_pieces])], [Block([by_rows])]), self.before)
-        Pieces(self.caller, self.kernel, self.parts, team, by_pieces).emit()
+        Pieces(self.caller, self.kernel, self.parts, team, by_pieces).emit(self._phases)
         return by_rows
 
     def _team(self) -> SSAValue:
         """How many threads are worth it; 0 if one, or if the axis is short."""
-        want = self._here(arith.DivUIOp(self._index(self._work), self._index(Size(GRAIN))))
+        want = threads_for(self._work, self.before, self._regions)
         if not self._work.factors:
             return team_size(self.caller, want, self.before)
         axis = self._index(self.space.sizes[self.space.axis or 0])
@@ -130,9 +134,9 @@ class Pieces:
         self._scratch: list[SSAValue] = []
         self._memory: dict[SSAValue, SSAValue] = {}
 
-    def emit(self) -> None:
+    def emit(self, phases: Iterable[Kernel]) -> None:
         """Inserts everything, with the memory that it needs."""
-        for phase in phases(self._kernel):
+        for phase in phases:
             for value in phase.outputs:
                 if value in self._kernel.outputs:
                     self._memory[value] = self._caller.buffers.pointer(value)

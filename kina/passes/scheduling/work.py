@@ -1,25 +1,46 @@
-"""How much a kernel has to do, and in how many parts its loops can be done."""
+"""How much a kernel has to do, how many threads that is worth, and which loops they share."""
 
 from __future__ import annotations
 
-from kina.passes.scheduling.kernels import Kernel
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from kina.passes.scheduling.buffers import index_of, insert
+from kina.passes.scheduling.fusion import Stage
+from kina.passes.scheduling.kernels import Frame, Kernel
 from kina.passes.scheduling.space import Size, Space
 
 WIDE = 64
 """Fibers of one band along an interior axis; elements that stay together on one thread."""
-GRAIN = 1 << 20
-"""Scalar operations that are worth a thread: about 15 microseconds of vector code."""
+ACCESS = 9
+"""Reading or writing an element takes as long as so many scalar operations."""
+GRAIN = 1 << 19
+"""Scalar operations that are worth a thread: some 4 microseconds of vector code, see benchmarks."""
 
 
 def work_of(kernel: Kernel, space: Space) -> Size:
     """Scalar operations, counted for the stages that run over all elements."""
-    cost = sum(stage.cost for stage in kernel.stages if kernel.frame.is_full(stage))
+    frame = kernel.frame
+    cost = sum(_cost(frame, stage) for stage in kernel.stages if frame.is_full(stage))
     return Size.product_of([Size(cost * (space.block or 1)), *space.sizes])
 
 
-def may_be_worth(work: Size) -> bool:
-    """Whether it can keep two threads busy."""
-    return bool(work.factors) or work.known >= 2 * GRAIN
+def _cost(frame: Frame, stage: Stage) -> int:
+    """Scalar operations per element; a stage that reduces nothing writes each."""
+    rank = sum(dim != 1 for dim in frame.dims)
+    read = sum(len(frame.place(stage, access)) == rank for _, access in stage.leaves)
+    return stage.operations + ACCESS * (read + (stage.node.axis is None))
+
+
+def may_be_worth(work: Size, regions: int = 1) -> bool:
+    """Whether two threads may be better than one, in so many parallel regions."""
+    return bool(work.factors) or work.known >= 2 * GRAIN * regions
+
+
+def threads_for(work: Size, before: Operation, regions: int = 1) -> SSAValue:
+    """How many threads `work` is worth, computed before an op; below 2 it is worth none."""
+    grain = index_of(Size(GRAIN * regions), before)
+    return insert(arith.DivUIOp(index_of(work, before), grain), before)
 
 
 def grain_of(space: Space, loop: int) -> int:
