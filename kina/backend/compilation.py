@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,21 +30,21 @@ def compile_program(
     `meanwhile` is called while the tools run.
     """
     program = checked(source, options)
-    found = targets.single_targets(options.target)
     with ExitStack() as stack:
-        tools = _Tools(stack, found, _symbols(program, options), options)
+        tools = _Tools(stack, _symbols(program, options), options)
         # Loads xDSL: longer than it takes the tools to load, side by side.
-        from kina.backend.lowering import Lowered, lower
+        from kina.backend.lowering import Lowering
 
-        # Targets differ before LLVM only in whether exact instructions are missing.
-        made: list[Lowered] = []
-        for target in {target.emulates: target for target in found}.values():
-            made.append(lower(program, replace(options, target=target.name)))
-            tools.translate(target, made[-1].code)
-        (folder / cache.IR).write_text(made[0].kina_ir, encoding="utf-8")
+        lowering = Lowering(program)
+        (folder / cache.IR).write_text(lowering.kina_ir, encoding="utf-8")
+        functions: dict[str, CompiledFunction] = {}
+        for target in tools.lowered_for:
+            for part in lowering.parts(replace(options, target=target.name)):
+                tools.compile(target, part.code)
+                functions.update((function.name, function) for function in part.functions)
         meanwhile()
-        tools.link(made[0].functions, folder / cache.LIBRARY)
-    return made[0].functions
+        tools.link(list(functions.values()), folder / cache.LIBRARY)
+    return list(functions.values())
 
 
 def checked(source: Source, options: Options) -> TypedProgram:
@@ -61,48 +62,70 @@ def _symbols(program: TypedProgram, options: Options) -> list[str]:
 class _Tools:
     """The processes that make one library; what can run at the same time does."""
 
-    def __init__(
-        self, stack: ExitStack, found: Sequence[Target], symbols: Sequence[str], options: Options
-    ) -> None:
+    def __init__(self, stack: ExitStack, symbols: Sequence[str], options: Options) -> None:
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-")))
-        self._targets, self._symbols = found, symbols
+        self._targets, self._symbols = targets.single_targets(options.target), symbols
+        self.lowered_for = list({target.emulates: target for target in self._targets}.values())
+        """Targets differ before LLVM only in whether exact instructions are missing."""
+        # For the first part; all others find the cores busy anyway.
         self._translators = {
-            emulates: codegen.Translator(stack, scheduled=options.fast)
-            for emulates in {target.emulates for target in found}
+            target.emulates: codegen.Translator(stack, scheduled=options.fast)
+            for target in self.lowered_for
         }
-        self._compilers = [
-            codegen.Compiler(stack, target, symbols, self._folder / f"{target.name}.o")
-            for target in found
-        ]
-        # A thread per task, for some wait for others.
-        threads = len(self._translators) + len(self._compilers)
-        self._pool = stack.enter_context(ThreadPoolExecutor(threads))
-        self._llvm_ir: list[Future[str]] = []
-        self._objects: dict[Target, Future[Path]] = {}
+        self._compilers = {
+            target: codegen.Compiler(stack, target, symbols, self._folder / f"{target.name}.o")
+            for target in self._targets
+        }
+        self._pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
+        self._parts: list[Future[_Part]] = []
 
-    def translate(self, target: Target, code: Code) -> None:
-        """Begin with the code of `target` and of those that have the same."""
-        translator = self._translators[target.emulates]
-        llvm_ir = self._pool.submit(translator.to_llvm_ir, code)
-        self._llvm_ir.append(llvm_ir)
-        for other, compiler in zip(self._targets, self._compilers, strict=True):
-            if other.emulates == target.emulates:
-                self._objects[other] = self._pool.submit(self._to_object, other, compiler, llvm_ir)
+    def compile(self, target: Target, code: Code) -> None:
+        """Begin with a part's code for `target` and for those that have the same."""
+        translator = self._translators.pop(target.emulates, None)
+        targets_of_it = [other for other in self._targets if other.emulates == target.emulates]
+        compilers = [(other, self._compilers.pop(other, None)) for other in targets_of_it]
+        self._parts.append(self._pool.submit(self._translate, code, translator, compilers))
 
     def link(self, functions: Sequence[CompiledFunction], library: Path) -> None:
         """Write a library that exports `functions` alone, once all code is there."""
-        inputs = [self._objects[target].result() for target in self._targets]
-        if len(inputs) > 1:
+        parts = [part.result() for part in self._parts]
+        inputs = [made.result() for part in parts for made in part.objects]
+        if len(self._targets) > 1:
             inputs.append(self._folder / "dispatch.c")
             levels = [target.name for target in self._targets]
             inputs[-1].write_text(dispatch.c_source(functions, levels), encoding="utf-8")
-        openmp = any(codegen.uses_openmp(ir.result()) for ir in self._llvm_ir)
+        openmp = any(part.openmp for part in parts)
         codegen.link(inputs, library, self._targets[0], openmp=openmp)
 
-    def _to_object(self, target: Target, compiler: codegen.Compiler, llvm_ir: Future[str]) -> Path:
-        compiler.to_object(llvm_ir.result(), partial(self._rename, target))
-        return compiler.path
+    def _translate(
+        self,
+        code: Code,
+        translator: codegen.Translator | None,
+        compilers: Sequence[tuple[Target, codegen.Compiler | None]],
+    ) -> _Part:
+        llvm_ir = translator.to_llvm_ir(code) if translator else codegen.to_llvm_ir(code)
+        # Submitted from here, so that no thread of the pool waits for another.
+        objects = [self._pool.submit(self._to_object, llvm_ir, *each) for each in compilers]
+        return _Part(objects, codegen.uses_openmp(llvm_ir))
+
+    def _to_object(self, llvm_ir: str, target: Target, compiler: codegen.Compiler | None) -> Path:
+        with ExitStack() as stack:
+            if compiler is None:
+                handle, name = tempfile.mkstemp(".o", f"{target.name}-", self._folder)
+                os.close(handle)
+                compiler = codegen.Compiler(stack, target, self._symbols, Path(name))
+            compiler.to_object(llvm_ir, partial(self._rename, target))
+            return compiler.path
 
     def _rename(self, target: Target, llvm_ir: str) -> str:
         fat = len(self._targets) > 1
         return dispatch.rename(llvm_ir, self._symbols, target.name) if fat else llvm_ir
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the program after translation."""
+
+    objects: Sequence[Future[Path]]
+    """One per target."""
+    openmp: bool

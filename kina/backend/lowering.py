@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import cast
@@ -26,12 +27,14 @@ from kina.frontend.typed import TypedProgram
 from kina.types import Signature
 from kina.universe import pass_getter
 
+PART_SIZE = 64
+"""Operations of kina IR in a part of a program, if its functions are that small."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program on both sides of the passes."""
+    """A program, or a part of it, after the passes."""
 
-    kina_ir: str
     code: Code
     functions: tuple[CompiledFunction, ...]
 
@@ -56,35 +59,67 @@ def to_linalg(module: ModuleOp) -> None:
 
 def lower(program: TypedProgram, options: Options) -> Lowered:
     """The whole way from a typed program to C functions on linalg."""
-    module, signatures = generate(program), program.signatures
-    _apply(module, pipeline.INLINE)
-    kina_ir = show(module, locations=True)
-    ranges = {name: index_ranges(function) for name, function in _functions(module).items()}
-    emulates = TARGETS[options.target].emulates
-    names = pipeline.TO_LINALG + pipeline.TO_C + (pipeline.SCHEDULE if options.fast else ())
-    _apply(
-        module,
-        names,
-        prefix=options.prefix,
-        f16=emulates,
-        fast=options.fast,
-        threads=options.threads,
-    )
-    schedule = module.attributes.pop(pipeline.SCHEDULE_ATTRIBUTE, None)
-    exported = _functions(module)
-    functions = tuple(
-        CompiledFunction(
-            signature,
-            symbol := options.prefix + signature.name,
-            _strings(exported[symbol].attributes.get("status_messages")),
-            ranges[signature.name],
+    (whole,) = Lowering(program, sys.maxsize).parts(options)
+    return whole
+
+
+class Lowering:
+    """A typed program on its way to C functions on linalg, in parts of a few functions.
+
+    No function needs another once calls are inlined, so each part goes its own way through the
+    tools: while one is compiled, the next is lowered.
+    """
+
+    def __init__(self, program: TypedProgram, part_size: int = PART_SIZE) -> None:
+        self._signatures = program.signatures
+        module = generate(program)
+        _apply(module, pipeline.INLINE)
+        self.kina_ir = show(module, locations=True)
+        """For the reference."""
+        self._parts = list(_parts(module, part_size))
+
+    def parts(self, options: Options) -> Iterator[Lowered]:
+        """The program's parts in order, each lowered when it is asked for."""
+        for functions in self._parts:
+            yield self._lower(functions, options)
+
+    def _lower(self, functions: Sequence[FuncOp], options: Options) -> Lowered:
+        module = ModuleOp([function.clone() for function in functions])
+        _apply(
+            module,
+            pipeline.TO_LINALG + pipeline.TO_C + (pipeline.SCHEDULE if options.fast else ()),
+            prefix=options.prefix,
+            f16=TARGETS[options.target].emulates,
+            fast=options.fast,
+            threads=options.threads,
         )
-        for signature in signatures.values()
-    )
-    code = Code(
-        show(module, locations=True), schedule.data if isinstance(schedule, StringAttr) else None
-    )
-    return Lowered(kina_ir, code, functions)
+        schedule = module.attributes.pop(pipeline.SCHEDULE_ATTRIBUTE, None)
+        text = schedule.data if isinstance(schedule, StringAttr) else None
+        exported = _functions(module)
+        compiled = tuple(self._compiled(function, exported, options) for function in functions)
+        return Lowered(Code(show(module, locations=True), text), compiled)
+
+    def _compiled(
+        self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options
+    ) -> CompiledFunction:
+        signature = self._signatures[function.sym_name.data]
+        symbol = options.prefix + signature.name
+        messages = _strings(exported[symbol].attributes.get("status_messages"))
+        return CompiledFunction(signature, symbol, messages, index_ranges(function))
+
+
+def _parts(module: ModuleOp, size: int) -> Iterator[list[FuncOp]]:
+    """The functions in groups of at least `size` operations, but for the last."""
+    part: list[FuncOp] = []
+    operations = 0
+    for function in _functions(module).values():
+        part.append(function)
+        operations += sum(1 for _ in function.walk())
+        if operations >= size:
+            yield part
+            part, operations = [], 0
+    if part:
+        yield part
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:
