@@ -75,6 +75,16 @@ def test_short_rows_go_into_the_first_level_cache(distance: str, locality: int) 
     assert all(line.endswith(f", i32 0, i32 {locality}, i32 1)") for line in rest[1::2])
 
 
+@pytest.mark.parametrize("distance", ["1024", "402056", "%0"])
+def test_the_next_steps_of_a_band_go_into_the_first_level_cache(distance: str) -> None:
+    text = KERNEL.replace("KIND", "float") + ASKS.replace("next-row", "next-steps")
+    found = re.findall(
+        r"call void @llvm.prefetch.*", fetch_next_rows(text.replace("DISTANCE", distance))
+    )
+    assert len(found) == 4
+    assert all(line.endswith(", i32 0, i32 3, i32 1)") for line in found)
+
+
 @pytest.mark.parametrize(("row", "distance"), [(64, None), (200, 600), (512, 512), (1000, 1000)])
 def test_what_is_fetched_lies_far_enough(row: int, distance: int | None) -> None:
     source = Source("t.kina", PROGRAM.format(row))

@@ -19,6 +19,10 @@ Hint: TypeAlias = tuple[SSAValue, Size]
 
 NEXT_ROW = "kina-next-row"
 """The attribute of an LLVM function that asks for prefetches of the next row."""
+NEXT_STEPS = "kina-next-steps"
+"""The attribute that asks for prefetches further down a band of fibers."""
+STEPS = 8
+"""So many elements further."""
 STREAM = "kina-stream"
 """The attribute that names results that may be written past the caches."""
 AHEAD = "kina-ahead"
@@ -39,6 +43,7 @@ def attributes_of(
     """The attributes of a kernel's LLVM function; `write` says a hint as text."""
     all_hints = {
         NEXT_ROW: next_rows(kernel, space),
+        NEXT_STEPS: next_steps(kernel, space),
         AHEAD: streams(kernel, space),
         STREAM: large_results(kernel),
     }
@@ -49,7 +54,7 @@ def attributes_of(
 def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
     """The tensors that rows walk more than once, and how many elements on the row to fetch is."""
     if space.block is not None or space.in_pieces:
-        return  # Bands of fibers lie too close: measured, it gains nothing. A piece is walked once.
+        return  # Bands of fibers lie too close: measured, it gains little. A piece is walked once.
     for (value, access), stages in _walks(kernel).items():
         if len(stages) > 1:
             strides = space.strides(kernel.frame, stages[0], access, shape_of(value))
@@ -59,6 +64,17 @@ def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:
                     yield value, size
                 elif size.known in LENGTHS:
                     yield value, Size(size.known * ceil(NEAREST / size.known))
+
+
+def next_steps(kernel: Kernel, space: Space) -> Iterator[Hint]:
+    """The tensors that bands walk more than once, and how many elements on the fetched ones are."""
+    if space.block is None or space.axis is None or space.in_pieces:
+        return
+    for (value, access), stages in _walks(kernel).items():
+        strides = space.strides(kernel.frame, stages[0], access, shape_of(value))
+        if len(stages) > 1 and space.axis in strides:
+            step = strides[space.axis]
+            yield value, Size(step.known * STEPS, step.factors)
 
 
 def streams(kernel: Kernel, space: Space) -> Iterator[Hint]:
