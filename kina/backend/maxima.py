@@ -1,8 +1,8 @@
 """Maxima for which NaNs and the sign of zeros do not matter, as one instruction (on LLVM IR text).
 
 `llvm.maximum` takes four instructions on x86, because of NaNs and zeros. In scheduled code it only
-stands where neither counts: a NaN in a softmax reaches every result through the sum, and other
-maxima are those of integers (`passes/lowering/reductions.py`). So it becomes a comparison and a
+stands where neither counts: a NaN in a softmax reaches every result through the sum, the lanes of
+an argmax hold none, and other maxima are those of integers. So it becomes a comparison and a
 choice, which LLVM knows as one instruction. Fast-math flags would say the same, but then a NaN is
 undefined behaviour, and upstream's reductions lose them.
 """
