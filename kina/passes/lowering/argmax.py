@@ -7,7 +7,6 @@ are not NaN, the index is 0 if m == s, else the lowest i with x[i] == m.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import arith
@@ -29,10 +28,6 @@ from kina.rules import without_axis
 from kina.types import Dim, TensorType
 
 Form: TypeAlias = Callable[[Lowering, ReductionOp, DType, tuple[Dim, ...]], SSAValue]
-FEW = 16
-"""Rows that do not keep every thread busy."""
-LONG = 1 << 18
-"""Elements of a row that threads may share."""
 LOW = (1 << 32) - 1
 """The lower half of a key."""
 
@@ -49,25 +44,16 @@ def lower_argmax(state: Lowering, op: ReductionOp) -> None:
 
 
 def _form(state: Lowering, op: ReductionOp, operand: TensorType) -> Form:
-    """Along the last axis one walk will do; elsewhere value and index go together if computed.
-
-    A few long rows are shared by threads in pieces, which only plain reductions can be joined from.
-    """
+    """Along the last axis one walk will do; elsewhere value and index go together if computed."""
     if not state.fast:
         return _running
     size = operand.dims[op.axis_value]
     last = op.axis_value == len(operand.dims) - 1
-    if last and size != 1 and not _is_few_long(operand.dims):
+    if last and size != 1:
         return _contest
     fits = isinstance(size, int) and size < 1 << 31
     fits &= operand.dtype.is_float or operand.dtype.storage_bits <= 32
     return _one_reduction if fits and isinstance(op.operand.owner, Operation) else _two_reductions
-
-
-def _is_few_long(dims: tuple[Dim, ...]) -> bool:
-    """Whether there are too few rows for threads to share, each of them long."""
-    static = [dim for dim in dims if isinstance(dim, int)]
-    return len(static) == len(dims) and static[-1] >= LONG and prod(static[:-1]) < FEW
 
 
 def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:

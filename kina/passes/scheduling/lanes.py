@@ -43,7 +43,9 @@ class _Contest:
 
     def build(self) -> SSAValue:
         """The ops in order."""
-        return self._at_run_time() if self._size.factors else self._static(self._size.known)
+        if self._size.factors or self._builder.space.in_pieces:
+            return self._at_run_time()
+        return self._static(self._size.known)
 
     def _static(self, size: int) -> SSAValue:
         lanes = min(LANES, 1 << (size.bit_length() - 1))
@@ -56,15 +58,21 @@ class _Contest:
 
     def _at_run_time(self) -> SSAValue:
         """There may be less than the lanes take: the last elements come one by one."""
-        builder, size = self._builder, self._builder.size(self._size)
+        builder, stage = self._builder, self._stage
+        _, size = builder.ranges.get(self._axis, (None, None))
+        if size is None:
+            size = builder.size(self._size)
         steps = builder.add(arith.DivUIOp(size, builder.index(LANES)))
         first = builder.add(arith.MuliOp(steps, builder.index(LANES)))
         left = builder.add(arith.SubiOp(size, first))
         whole = Part(self._axis, 0, steps, LANES)
         held = self._compete(whole, self._starts(whole))
-        index = builder.empty(self._rows, self._stage.element)
+        index = builder.empty(self._rows, stage.element)
         held = self._compete(Part(self._axis, first, left), self._winner(held, index))
-        return builder.add(copy(held[1], builder.target(self._stage)))
+        if builder.space.in_pieces:  # pieces compete on
+            best = stage.node.op.results[0]
+            builder.made[best] = builder.add(copy(held[0], builder.target(stage, best)))
+        return builder.add(copy(held[1], builder.target(stage)))
 
     def _starts(self, part: Part) -> Held:
         builder = self._builder
@@ -112,6 +120,8 @@ class _Contest:
             if loop == self._axis:
                 index = add(arith.MuliOp(index, add(index_constant(part.lanes or 1))))
             total = add(arith.AddiOp(total, index))
+        if self._axis in self._builder.ranges:
+            total = add(arith.AddiOp(total, self._builder.ranges[self._axis][0]))
         place.replace_all_uses_with(add(arith.IndexCastOp(total, place.type)))
         assert body.first_op is not None
         body.insert_ops_before(ops, body.first_op)

@@ -165,7 +165,11 @@ class KernelBuilder:
         loops = space.access(self.kernel.frame, stage, frame_access)
         strides = space.strides(self.kernel.frame, stage, frame_access, shape_of(value))
         offset = None
-        if self.piece is not None and value is stage.value and stage.node.axis is not None:
+        if (
+            self.piece is not None
+            and stage.node.axis is not None
+            and value in stage.node.op.results
+        ):
             offset = self._plus(None, self.piece, Size.product(shape_of(value)))
         for loop in loops:
             if loop in self.ranges:
@@ -348,17 +352,19 @@ class KernelBuilder:
     def _used_inside(self, value: SSAValue) -> bool:
         return any(v is value for s in self.kernel.stages for v, _ in s.leaves)
 
-    def target(self, stage: Stage) -> SSAValue:
-        """Where a stage writes: straight to its buffer if it is stored and not read again."""
+    def target(self, stage: Stage, value: SSAValue | None = None) -> SSAValue:
+        """Where a stage writes: straight to its buffer if it is stored and not read again.
+
+        `value` is the best one of a contest, if not what the stage computes.
+        """
         made = self.space.access(self.kernel.frame, stage, stage.node.accesses[-1])
-        value = stage.value
+        value = stage.value if value is None else value
         if value not in self.kernel.outputs or self._used_inside(value):
             return self.empty(made, element_of(value))
-        return self._destination(stage)
+        return self._destination(stage, value)
 
-    def _destination(self, stage: Stage) -> SSAValue:
+    def _destination(self, stage: Stage, value: SSAValue) -> SSAValue:
         """The buffer of a stored value, as a tensor to write to."""
-        value = stage.value
         self._buffers[value] = buffer = self._view(value, stage.node.accesses[-1], stage)
         return self._tensor(buffer, writable=True)
 
@@ -367,11 +373,11 @@ class KernelBuilder:
 
         A value that the row goes on to use is stored through a copy, so that roots end chains.
         """
-        stage = next(s for s in self.kernel.stages if s.value is value)
+        stage = next(s for s in self.kernel.stages if value in s.node.op.results)
         result = self.made[value]
         loops = self.space.loops(self.kernel.frame, stage)
         if self._used_inside(value):
-            result = self.add(copy(result, self._destination(stage)))
+            result = self.add(copy(result, self._destination(stage, value)))
         root = result.owner
         assert isinstance(root, linalg.ops.GenericOp)
         if len(root.iterator_types) < len(loops):  # a copy has no loop over the axis

@@ -17,7 +17,7 @@ from kina.passes.scheduling.buffers import INDEX, ceil_div, index_of, insert, in
 from kina.passes.scheduling.callee import Callee, Caller, Memory
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
-from kina.passes.scheduling.join import join_function
+from kina.passes.scheduling.join import combination, join_function
 from kina.passes.scheduling.kernels import CHUNK, DEEP, Kernel
 from kina.passes.scheduling.phases import phases
 from kina.passes.scheduling.space import Size, Space, space_of
@@ -56,8 +56,6 @@ class Split:
             return False
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
-        if any(stage.node.is_contest for stage in self.kernel.stages):
-            return False  # Who wins in each piece is known, but not by what value.
         if space.is_banded and space.sizes[space.last].factors:
             return False  # Three bands for every phase: too much code for a rare case.
         axis = space.sizes[space.axis]
@@ -154,7 +152,10 @@ class Pieces:
         reductions = [stage for stage in phase.stages if stage.node.axis is not None]
         count, length = self._pieces(phase, reductions)
         total = self._here(arith.MuliOp(count, self._rows))
-        partial = {s.value: self._allocate(s.value, total) for s in reductions}
+        # A contest leaves its best value as well. Outputs stay in the order of their ops.
+        partial = {v: self._allocate(v, total) for s in reductions for v in s.node.op.results}
+        made = [value for stage in phase.stages for value in stage.node.op.results]
+        phase.outputs = [v for v in made if v in partial or v in phase.outputs]
         memory = {**self._memory, **partial}
         callees = [
             Callee(self._caller, phase, replace(space, ranged=(space.axis,)), self._before, first)
@@ -166,11 +167,13 @@ class Pieces:
         team.body.add_op(scf.ForOp(first, end, team.constant(1), [], body))
         insert_op(team.start(self._team, self._before), self._before)
         for number, stage in enumerate(reductions):
-            self._join(f"{callees[0].name}$join{number}", stage, partial[stage.value], count)
+            name = f"{callees[0].name}$join{number}"
+            self._join(name, stage, [partial[v] for v in stage.node.op.results], count)
 
     def _pieces(self, phase: Kernel, reductions: Sequence[Stage]) -> tuple[SSAValue, SSAValue]:
         """The number of pieces of the axis, and how long they are."""
-        if any(str(stage.element).startswith("f") for stage in reductions):
+        joins = [op for stage in reductions for op in combination(stage)]
+        if any(isinstance(op, arith.AddfOp) for op in joins):
             length = self._index(Size(phase.frame.chunk))
             return ceil_div(self._axis, length, self._before), length
         vector = self._index(Size(WIDE))
@@ -194,10 +197,10 @@ class Pieces:
         body.add_op(scf.YieldOp())
         return body
 
-    def _join(self, name: str, stage: Stage, partial: SSAValue, count: SSAValue) -> None:
+    def _join(self, name: str, stage: Stage, partial: Sequence[SSAValue], count: SSAValue) -> None:
         """Combines the results of the pieces of each row, in order."""
         self._caller.module.body.block.add_op(join_function(name, stage))
-        arguments = [count, self._rows, partial, self._memory[stage.value]]
+        arguments = [count, self._rows, *partial, self._memory[stage.value]]
         insert_op(func.CallOp(name, arguments, []), self._before)
 
     def _allocate(self, value: SSAValue, count: SSAValue) -> SSAValue:

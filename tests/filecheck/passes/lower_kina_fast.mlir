@@ -50,15 +50,6 @@ func.func @argmax_last(%x: tensor<2x3xbf16>) -> tensor<2xi64> {
   func.return %0 : tensor<2xi64>
 }
 
-// Threads share a few long rows in pieces, which the other form is joined from.
-// CHECK-LABEL: func.func @argmax_long(
-// CHECK:         arith.maxsi
-// CHECK:         arith.minsi
-func.func @argmax_long(%x: tensor<2x262144xf32>) -> tensor<2xi64> {
-  %0 = kina.reduce argmax %x {axis = 1} : tensor<2x262144xf32> -> tensor<2xi64>
-  func.return %0 : tensor<2xi64>
-}
-
 // Of another axis: the maximum, the lowest index equal to it, 0 where nothing exceeds the start.
 // CHECK-LABEL: func.func @argmax(
 // CHECK:         arith.select {{.*}} : i32
