@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from kina.backend import cache, codegen, dispatch, targets
+from kina.backend import cache, codegen, dispatch
 from kina.backend.c_names import check_symbol
 from kina.backend.codegen import Code
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.backend.targets import Target
+from kina.backend.targets import Target, single_targets
+from kina.dtypes import DTYPES
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
@@ -31,16 +32,16 @@ def compile_program(
     """
     program = checked(source, options)
     with ExitStack() as stack:
-        tools = _Tools(stack, _symbols(program, options), options)
+        tools = _Tools(stack, program, options)
         # Loads xDSL: longer than it takes the tools to load, side by side.
         from kina.backend.lowering import Lowering
 
         lowering = Lowering(program)
         (folder / cache.IR).write_text(lowering.kina_ir, encoding="utf-8")
         functions: dict[str, CompiledFunction] = {}
-        for target in tools.lowered_for:
-            for part in lowering.parts(replace(options, target=target.name)):
-                tools.compile(target, part.code)
+        for targets in tools.groups:
+            for part in lowering.parts(replace(options, target=targets[0].name)):
+                tools.compile(targets, part.code)
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
         tools.link(list(functions.values()), folder / cache.LIBRARY)
@@ -59,31 +60,41 @@ def _symbols(program: TypedProgram, options: Options) -> list[str]:
     return [options.prefix + name for name in program.signatures]
 
 
+def _groups(targets: Sequence[Target], program: TypedProgram) -> list[tuple[Target, ...]]:
+    """Without exact instructions F16 is converted by hand; nothing else differs before LLVM."""
+    if DTYPES["F16"] not in program.dtypes:
+        return [tuple(targets)]
+    emulating = tuple(target for target in targets if target.emulates)
+    others = tuple(target for target in targets if not target.emulates)
+    return [group for group in (emulating, others) if group]
+
+
 class _Tools:
     """The processes that make one library; what can run at the same time does."""
 
-    def __init__(self, stack: ExitStack, symbols: Sequence[str], options: Options) -> None:
+    def __init__(self, stack: ExitStack, program: TypedProgram, options: Options) -> None:
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-")))
-        self._targets, self._symbols = targets.single_targets(options.target), symbols
-        self.lowered_for = list({target.emulates: target for target in self._targets}.values())
-        """Targets differ before LLVM only in whether exact instructions are missing."""
+        self._symbols = _symbols(program, options)
+        self._targets = single_targets(options.target)
+        self.groups = _groups(self._targets, program)
+        """Targets that have the same code before LLVM."""
         # For the first part; all others find the cores busy anyway.
         self._translators = {
-            target.emulates: codegen.Translator(stack, scheduled=options.fast)
-            for target in self.lowered_for
+            group: codegen.Translator(stack, scheduled=options.fast) for group in self.groups
         }
         self._compilers = {
-            target: codegen.Compiler(stack, target, symbols, self._folder / f"{target.name}.o")
+            target: codegen.Compiler(
+                stack, target, self._symbols, self._folder / f"{target.name}.o"
+            )
             for target in self._targets
         }
         self._pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
         self._parts: list[Future[_Part]] = []
 
-    def compile(self, target: Target, code: Code) -> None:
-        """Begin with a part's code for `target` and for those that have the same."""
-        translator = self._translators.pop(target.emulates, None)
-        targets_of_it = [other for other in self._targets if other.emulates == target.emulates]
-        compilers = [(other, self._compilers.pop(other, None)) for other in targets_of_it]
+    def compile(self, group: tuple[Target, ...], code: Code) -> None:
+        """Begin with a part's code for the targets of one of the groups."""
+        translator = self._translators.pop(group, None)
+        compilers = [(target, self._compilers.pop(target, None)) for target in group]
         self._parts.append(self._pool.submit(self._translate, code, translator, compilers))
 
     def link(self, functions: Sequence[CompiledFunction], library: Path) -> None:

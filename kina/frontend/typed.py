@@ -6,8 +6,10 @@ each with a known type and place, and IR generation only has to write them down.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kina.dtypes import DType
 from kina.frontend.exact import Scalar
 from kina.frontend.source import Extent, Source
 from kina.rules import Attribute
@@ -79,6 +81,16 @@ class TypedFunction:
     result_extent: Extent
     """The expression that is returned."""
 
+    @property
+    def values(self) -> Iterator[Value]:
+        """The parameters and the results of every instruction."""
+        yield from self.parameters
+        for instruction in self.body:
+            if isinstance(instruction, Apply | Constant):
+                yield instruction.result
+            else:
+                yield from instruction.results
+
 
 @dataclass(frozen=True, slots=True)
 class TypedProgram:
@@ -91,3 +103,9 @@ class TypedProgram:
     def signatures(self) -> dict[str, Signature]:
         """The type of each function by its name."""
         return {function.signature.name: function.signature for function in self.functions}
+
+    @property
+    def dtypes(self) -> frozenset[DType]:
+        """The dtype of every value in the program."""
+        values = [value for function in self.functions for value in function.values]
+        return frozenset(value.type.dtype for value in values)

@@ -12,6 +12,7 @@ import kina
 from kina.backend.lowering import Lowering, lower
 from kina.backend.options import Options
 from kina.backend.targets import FAT, host_machine
+from kina.dtypes import DTYPES
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
@@ -48,6 +49,28 @@ def test_a_small_program_is_one_part(program: TypedProgram) -> None:
     (part,) = Lowering(check(Source("one.kina", text(1)))).parts(Options())
     assert [function.name for function in part.functions] == ["f0"]
     assert len(lower(program, Options()).functions) == COUNT
+
+
+def test_targets_differ_before_llvm_for_f16_alone() -> None:
+    """So that a fat build lowers a program without it once."""
+    others = ("F32", "BF16", "F8E4M3", "F8E5M2", "I64", "I32", "I8", "I4")
+    lines = [
+        f"let {d.lower()} = fn(x: tensor<{d}, [N, 8]>) -> tensor<{d}, [N, 8]> {{ x * x - x }}"
+        for d in others
+    ]
+    lines += [
+        f"let log_{d.lower()} = fn(x: tensor<{d}, [N, 8]>) -> tensor<{d}, [N, 8]> "
+        "{ x.log_softmax(axis=1) }"
+        for d in others[:4]
+    ]
+    program = check(Source("others.kina", "\n".join(lines)))
+    assert DTYPES["F16"] not in program.dtypes
+    codes = [lower(program, Options(target)).code for target in ("x86-64-v2", "x86-64-v4")]
+    assert codes[0] == codes[1]
+    half = check(Source("half.kina", lines[-1].replace("F8E5M2", "F16")))
+    assert DTYPES["F16"] in half.dtypes
+    codes = [lower(half, Options(target)).code for target in ("x86-64-v2", "x86-64-v4")]
+    assert codes[0] != codes[1]
 
 
 @pytest.mark.parametrize("cores", [1, 3])
