@@ -93,6 +93,26 @@ def test_static_and_symbolic_shapes_have_the_same_bits(module: kina.Module) -> N
     np.testing.assert_array_equal(module.static_columns(y), module.column_sum(y))
 
 
+def test_static_whole_chunks_have_the_same_bits(module: kina.Module) -> None:
+    """No chunk is left over; common sizes of vocabularies are such."""
+    lengths = (16384, 32768, 49152, 131072, 262144)
+    text = "".join(
+        f"""
+let rows_{n} = fn(x: tensor<F32, [3, {n}]>) -> tensor<F32, [3, {n}]> {{ x.log_softmax(axis=1) }}
+let one_{n} = fn(x: tensor<F32, [1, {n}]>) -> tensor<F32, [1]> {{ x.reduce(op=sum, axis=1) }}
+let column_{n} = fn(x: tensor<F32, [{n}, 3]>) -> tensor<F32, [3]> {{ x.reduce(op=sum, axis=0) }}
+"""
+        for n in lengths
+    )
+    static = kina.compile(text)
+    for n in lengths:
+        x = numbers(n, 3, n)
+        np.testing.assert_array_equal(static[f"rows_{n}"](x), module.rows(x))
+        np.testing.assert_array_equal(static[f"one_{n}"](x[:1]), ordered_sum(x[:1], 1))
+        columns = x.reshape(n, 3)
+        np.testing.assert_array_equal(static[f"column_{n}"](columns), ordered_sum(columns, 0))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_any_number_of_threads_gives_the_same_bits(module: kina.Module, threads: int) -> None:
     x = numbers(3, 2, 131072)

@@ -181,7 +181,7 @@ class _KernelSchedule:
             self._mark_all("attributes {kina.positions}", "vector")
         if width is None or width % lanes:
             self._peel("kina.whole")
-        if width is None or width > CHUNK:
+        if width is None or (width > CHUNK and width % CHUNK):
             self._peel("kina.chunk")
         self._apply(*_TILED)
         self._vectorise(f" vector_sizes [{lanes}]")
