@@ -83,6 +83,12 @@ def test_run_time_sizes_choose_at_run_time() -> None:
     assert sum(call.callee.string_value() == name for call in calls) == 2
 
 
+def test_no_more_threads_are_asked_for_than_there_are_rows() -> None:
+    """One long row that is not worth pieces is a plain call."""
+    main = str(scheduled(nll("B", 30000), threads=True)[0]).partition("func.func private")[0]
+    assert main.index("arith.minui") < main.index("omp_get_max_threads")
+
+
 def joins(text: str) -> int:
     """How many reductions are joined from pieces of a row."""
     return sum("$join" in f.sym_name.data for f in kernels(scheduled(text, threads=True)[0]))

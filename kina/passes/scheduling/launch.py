@@ -83,9 +83,14 @@ class Launch:
         if not self._whole:
             insert_op(self._callee.call(everything), self._before)
             return
-        want = threads_for(self._work, self._before)
+        units = {loop: self._units(loop) for loop in self._space.ranged}
+        most = next(iter(units.values()))
+        for count in units.values():
+            most = self._here(arith.MaxUIOp(most, count))
+        # One row is nothing to share.
+        want = self._here(arith.MinUIOp(threads_for(self._work, self._before), most))
         if not self._work.factors:
-            insert_op(self._parallel(want, zero), self._before)
+            insert_op(self._parallel(want, units, most, zero), self._before)
             return
         # One thread calls the kernel directly: a small call must not pay for OpenMP.
         worth = self._here(arith.CmpiOp(want, self._index(Size(2)), "uge"))
@@ -93,7 +98,7 @@ class Launch:
         alone = Block([self._callee.call(everything), scf.YieldOp()])
         insert_op(scf.IfOp(worth, [], [Block([end])], [alone]), self._before)
         self._before = end
-        insert_op(self._parallel(want, zero), end)
+        insert_op(self._parallel(want, units, most, zero), end)
 
     def _here(self, op: Operation) -> SSAValue:
         return insert(op, self._before)
@@ -101,11 +106,12 @@ class Launch:
     def _index(self, size: Size) -> SSAValue:
         return index_of(size, self._before)
 
-    def _parallel(self, want: SSAValue, zero: SSAValue) -> Operation:
+    def _parallel(
+        self, want: SSAValue, units: dict[int, SSAValue], most: SSAValue, zero: SSAValue
+    ) -> Operation:
         """A parallel region of at most `want` threads, each with its share of one loop."""
         size = team_size(self._caller, want, self._before)
-        units = {loop: self._units(loop) for loop in self._space.ranged}
-        chosen = self._longest(units)
+        chosen = self._longest(units, most)
         team = Team(self._caller)
         ranges: Ranges = {}
         for loop, count in units.items():
@@ -132,18 +138,15 @@ class Launch:
         grain, whole = grain_of(self._space, loop), self._whole[loop]
         return whole if grain == 1 else ceil_div(whole, self._index(Size(grain)), self._before)
 
-    def _longest(self, units: dict[int, SSAValue]) -> dict[int, SSAValue]:
+    def _longest(self, units: dict[int, SSAValue], most: SSAValue) -> dict[int, SSAValue]:
         """For each loop whether it is the one to share; nothing if there is only one."""
         if len(units) == 1:
             return {}
-        best = next(iter(units.values()))
-        for count in units.values():
-            best = self._here(arith.MaxUIOp(best, count))
         false = self._here(arith.ConstantOp.from_int_and_width(0, I1))
         free = self._here(arith.ConstantOp.from_int_and_width(-1, I1))
         chosen: dict[int, SSAValue] = {}
         for loop, count in units.items():
-            is_best = self._here(arith.CmpiOp(count, best, "eq"))
+            is_best = self._here(arith.CmpiOp(count, most, "eq"))
             chosen[loop] = self._here(arith.SelectOp(is_best, free, false))
             free = self._here(arith.SelectOp(is_best, false, free))
         return chosen
