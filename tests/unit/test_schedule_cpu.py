@@ -89,6 +89,11 @@ def test_no_more_threads_are_asked_for_than_there_are_rows() -> None:
     assert main.index("arith.minui") < main.index("omp_get_max_threads")
 
 
+def reduces(op: linalg.ops.GenericOp) -> bool:
+    """Whether it is a reduction."""
+    return any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types)
+
+
 def joins(text: str) -> int:
     """How many reductions are joined from pieces of a row."""
     return sum("$join" in f.sym_name.data for f in kernels(scheduled(text, threads=True)[0]))
@@ -127,6 +132,23 @@ def test_an_interior_axis_is_done_in_bands() -> None:
     assert len(kernels(scheduled(text.format(w=64))[0])) == 1
     assert len(kernels(scheduled(text.format(w=100))[0])) == 2
     assert len(kernels(scheduled(text.format(w="W"))[0])) == 3
+
+
+@pytest.mark.parametrize("dims", ["1, 512, 1", "1, 4096, 1", "1, 4096, 64"])
+@pytest.mark.parametrize("order", ["{0}, {1}", "{1}, {0}"])
+def test_elements_beside_a_deep_axis_are_a_kernel_of_their_own(dims: str, order: str) -> None:
+    """Before or after the reductions: in their kernel, a vector would be as long as the axis."""
+    kept = dims.partition(", ")[0] + ", " + dims.rpartition(", ")[2]
+    both = {
+        f"tensor<F32, [{dims}]>": "x.softmax(axis=1)",
+        f"tensor<I64, [{kept}]>": "x.reduce(op=argmax, axis=1)",
+    }
+    result, value = order.format(*both), order.format(*both.values())
+    text = f"let f = fn(x: tensor<F32, [{dims}]>) -> ({result}) {{ ({value}) }}"
+    for kernel in kernels(scheduled(text)[0]):
+        ops = [op for op in kernel.walk() if isinstance(op, linalg.ops.GenericOp)]
+        exponentials = [op for op in ops if not reduces(op) and "math.fma" in str(op)]
+        assert not exponentials or not any(map(reduces, ops))
 
 
 def test_sums_combine_as_a_halving_tree() -> None:

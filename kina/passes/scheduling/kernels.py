@@ -82,6 +82,8 @@ class Frame:
             is_row = self.axis is not None and squeezed(stage.dims) == squeezed(self.row_sizes)
             return self if is_row else None
         new = Frame(stage.dims, axis)
+        if new.is_deep and self.axis is None and self.is_full(stage):
+            return None
         same_rows = squeezed(self.dims) in (squeezed(new.dims), squeezed(new.row_sizes))
         return new if new == self or (self.axis is None and same_rows) else None
 
@@ -99,12 +101,13 @@ class Frame:
     def is_deep(self) -> bool:
         """Whether a band of fibers along an interior axis is too long to stay in a core's cache.
 
-        What is written per element then does better in a loop of its own, in memory order.
+        What is written per element then does better in a loop of its own, in memory order; so it
+        does beside a single fiber, which has no neighbours to be vectors with.
         """
         if self.axis is None or not self.is_interior:
             return False
-        size = self.dims[self.axis]
-        return not isinstance(size, int) or size > DEEP
+        size, *beside = self.dims[self.axis :]
+        return not isinstance(size, int) or size > DEEP or not squeezed(tuple(beside))
 
     def aligned(self, stage: Stage, producer: Stage, access: Access) -> bool:
         """Whether `stage` reads of `producer` only what the same row computed."""
