@@ -49,3 +49,14 @@ def test_no_loop_contains_a_call(name: str) -> None:
 def test_a_call_in_a_loop_is_found() -> None:
     text = "f:\n.LBB0_1:\n\tcallq\texpf@PLT\n\tjne\t.LBB0_1\n\tcallq\tfree@PLT\n\tretq\n"
     assert list(calls_in_loops(text)) == ["expf@PLT"]
+
+
+def test_no_vector_is_as_long_as_an_axis() -> None:
+    """One fiber along an axis that is not the last, with sums of different depth."""
+    text = """let f = fn(x: tensor<F32, [3000, 1]>) -> (tensor<F32, [3000, 1]>, tensor<F32, [1]>) {
+      (x.log_softmax(axis=0), x.reduce(op=mean, axis=0))
+    }"""
+    ir = emit(Source("t.kina", text), "llvm", Options("x86-64-v3", threads=False))
+    widths = {int(width) for width in re.findall(r"<(\d+) x float>", ir)}
+    assert 8 in widths
+    assert max(widths) < 3000

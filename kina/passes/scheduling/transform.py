@@ -243,10 +243,7 @@ class _KernelSchedule:
         rest = "" if flat else ", 0"
         if not flat:
             rows = self._match_generic(f"{PARALLEL}, {PARALLEL}")
-            tile = (
-                f"%tile, %loop = transform.structured.tile_using_for %it tile_sizes [1, 0] : {TWO}"
-            )
-            self._for_each(rows, [tile])
+            self._for_each(rows, [tile("%tile, %loop", "%it", "1, 0")])
         for handle in sums:
             self._for_each(handle, self._block_reduction(rest, ordered=True))
         for handle in others:
@@ -255,6 +252,9 @@ class _KernelSchedule:
         fills = self._match('ops{["linalg.fill"]}')
         self._add(f"{self._handle()} = transform.structured.generalize {fills} : {ONE}")
         self._apply(*_TILED, _UNIT_DIMS)
+        if flat:  # What is left along the axis; never one vector as long as the axis.
+            self._for_each(self._match_generic(PARALLEL), [tile("%tile, %loop", "%it", "1")])
+            self._apply(*_TILED, _UNIT_DIMS)
         self._mark_all(
             f'ops{{["linalg.generic"]}} attributes {{iterator_types = [{PARALLEL}]}}', "vector"
         )
