@@ -156,9 +156,9 @@ def bind_outputs(signature: Signature, bound: Bound, out: object) -> tuple[list[
     results = signature.results
     given = (None,) * len(results) if out is None else _as_tuple(out)
     if len(given) != len(results):
-        raise KinaTypeError(
-            f"{signature.name}: out has {len(given)}, expected a tuple of {len(results)} arrays"
-        )
+        came = f"a tuple of {len(given)}" if isinstance(out, tuple) else f"a {type(out).__name__}"
+        wanted = "one array" if len(results) == 1 else f"a tuple of {len(results)} arrays"
+        raise KinaTypeError(f"{signature.name}: out: expected {wanted}, got {came}")
     arrays: list[Array] = []
     for index, (type_, value) in enumerate(zip(results, given, strict=True)):
         shape = result_shape(type_, bound.sizes)
@@ -183,9 +183,15 @@ def _checked_output(what: str, type_: TensorType, shape: tuple[int, ...], value:
         raise wrong_shape(what, shape, array)
     flags = array.flags
     if isinstance(value, np.generic) or not flags.writeable:
-        raise KinaValueError(f"{what}: the array is read-only")
+        raise KinaValueError(
+            f"{what}: expected an array to write to, got a read-only one; a copy is writable"
+        )
     if not (flags.c_contiguous and flags.aligned):
-        raise KinaValueError(f"{what}: expected an aligned array in C order")
+        came = "an unaligned one" if flags.c_contiguous else f"strides {array.strides}"
+        raise KinaValueError(
+            f"{what}: expected an aligned array in C order, got {came}; "
+            f"np.empty({shape}, {array.dtype.name!r}) is one"
+        )
     return array
 
 

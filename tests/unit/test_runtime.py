@@ -235,8 +235,12 @@ def test_out_tuple(module: Any) -> None:
     assert loss is out
     np.testing.assert_allclose(loss, np.log(3), rtol=1e-6)
     assert logp.shape == (2, 3)
-    with pytest.raises(kina.KinaTypeError, match="out has 1, expected a tuple of 2 arrays"):
+    with pytest.raises(kina.KinaTypeError, match="expected a tuple of 2 arrays, got a ndarray"):
         module.both(x, t, out=out)
+    with pytest.raises(kina.KinaTypeError, match="expected a tuple of 2 arrays, got a list"):
+        module.both(x, t, out=[out, None])
+    with pytest.raises(kina.KinaTypeError, match="expected one array, got a tuple of 2"):
+        module.total(np.ones(4, np.float32), out=(out, out))
 
 
 def outputs() -> dict[str, tuple[Any, type, str]]:
