@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -438,6 +439,8 @@ def test_interrupt(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         env={**os.environ, "KINA_CC": slow, "KINA_CACHE": str(tmp_path / "cache")},
         start_new_session=True,
+        # A shell's background jobs ignore the signal, and so would their children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     while not started.exists():
         assert process.poll() is None

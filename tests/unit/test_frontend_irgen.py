@@ -11,7 +11,7 @@ from kina.errors import KinaSyntaxError, KinaTypeError
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
-from kina.frontend.xdsl_frontend import KinaFrontend
+from kina.frontend.xdsl_frontend import KinaFrontend, ProgramError
 
 TEXT = """let nll = fn(
   logits: tensor<F32, [1, 4, 8]>,
@@ -110,5 +110,6 @@ def test_the_front_end_of_xdsl() -> None:
     with pytest.raises(KinaSyntaxError):
         frontend.parse(Context(), BytesIO(b"\xff"), "a.kina")
     wrong = b"let f = fn() -> tensor<F64, []> { f() }"
-    with pytest.raises(KinaTypeError):
+    with pytest.raises(ProgramError, match=r"a\.kina:1:24: error: F64 is reserved") as caught:
         frontend.parse(Context(), BytesIO(wrong), "a.kina")
+    assert isinstance(caught.value.problem, KinaTypeError)
