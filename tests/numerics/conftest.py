@@ -20,6 +20,7 @@ EVERY = 6
 """The sample takes the first parameter of a test and every sixth one after it."""
 FAST_ONLY = (
     "test_expand_math.py",
+    "test_few_long_rows.py",
     "test_ill_typed.py",
     "test_long_axes.py",
     "test_memory_bounds.py",
@@ -29,7 +30,7 @@ FAST_ONLY = (
     "test_schedule.py",
     "test_small_floats.py",
 )
-"""They state the order of sums, look at both pipelines, or run nothing that `kina` compiled."""
+"""They state the order of sums or split rows over threads, look at both pipelines, or run nothing that `kina` compiled."""
 
 
 @pytest.fixture(scope="session", autouse=True)
