@@ -30,7 +30,7 @@ FAST_ONLY = (
     "test_schedule.py",
     "test_small_floats.py",
 )
-"""They state the order of sums or split rows over threads, look at both pipelines, or run nothing that `kina` compiled."""
+"""They state the order of sums, share rows, look at both pipelines, or run nothing compiled."""
 
 
 @pytest.fixture(scope="session", autouse=True)
