@@ -38,7 +38,7 @@ PLAIN := $(addprefix tests/numerics/test_, operations.py random_programs.py vjp.
 
 sweep: $(TEST)
 	$(SWEEP)
-	KINA_TEST_PIPELINE=plain $(SWEEP) -k "not pipelines and not target" $(PLAIN)
+	KINA_TEST_PIPELINE=plain $(SWEEP) -k "not pipelines and not target and not differences" $(PLAIN)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
