@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import kina
-from helpers.inputs import all_codes, numpy_dtype
+from helpers.inputs import all_codes
 from helpers.refusals import refused
+from kina.arrays import numpy_dtype
 from kina.dtypes import DTYPES, F8E4M3, F8E5M2
 
 INF, NAN = np.inf, np.nan

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import kina
-from helpers.inputs import PROFILES, random_array
+from helpers.inputs import PROFILES, random_argument
 from helpers.ordered import ordered_sum
 from helpers.replay import differences
-from kina.types import Parameter
 
 N = 1 << 20
 SIZES = (N - 1, N, N + 1, N + 16383, N + 16448)
@@ -88,20 +87,9 @@ def arguments(function: kina.Function, rows: int, size: int, profile: str) -> li
     """One array for each parameter."""
     rng = np.random.default_rng([rows, size, PROFILES.index(profile)])
     sizes = {"A": rows, "B": rows, "N": size}
-    return [_argument(rng, parameter, sizes, profile) for parameter in function.type.parameters]
-
-
-def _argument(
-    rng: np.random.Generator, parameter: Parameter, sizes: dict[str, int], profile: str
-) -> np.ndarray:
-    shape = tuple(d if isinstance(d, int) else sizes[d] for d in parameter.type.dims)
-    if parameter.name == "t":
-        return rng.integers(0, sizes["N"], shape)
-    if parameter.name == "in_B":
-        return rng.integers(0, sizes["B"], shape)
-    if parameter.name == "u":
-        return rng.uniform(0.001, 0.999, shape).astype(np.float32)
-    return random_array(rng, parameter.type.dtype, shape, profile)
+    return [
+        random_argument(rng, parameter, sizes, profile) for parameter in function.type.parameters
+    ]
 
 
 def results(function: kina.Function, arrays: Arrays, threads: int) -> Arrays:

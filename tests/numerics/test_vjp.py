@@ -11,7 +11,7 @@ import kina
 from helpers.batch import sample
 from helpers.cases import Case, all_cases, source
 from helpers.differences import check_gradient, with_gradient
-from helpers.inputs import numpy_dtype
+from kina.arrays import numpy_dtype
 
 POSITIVE = {"log", "sqrt"}
 

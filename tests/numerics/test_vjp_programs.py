@@ -13,8 +13,9 @@ from helpers.check_program import source
 from helpers.choose import Seeded
 from helpers.differences import check_gradient, gradient_of
 from helpers.expect import same_bits
-from helpers.inputs import numpy_dtype, random_array
+from helpers.inputs import random_array
 from helpers.programs import Function, generate
+from kina.arrays import numpy_dtype
 from kina.frontend.check import check
 from kina.frontend.irgen import generate as generate_ir
 from kina.frontend.source import Source

@@ -13,9 +13,9 @@ import pytest
 
 import kina
 from helpers.expect import Exact, check, same_bits
-from helpers.inputs import numpy_dtype
 from helpers.oracles import expected
 from helpers.programs import Function, Step
+from kina.arrays import numpy_dtype
 
 INEXACT = {"exp", "log", "softmax", "log_softmax"}
 

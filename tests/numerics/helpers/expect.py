@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.inputs import bit_dtype, numpy_dtype
+from helpers.inputs import bit_dtype
+from kina.arrays import numpy_dtype
 from kina.dtypes import DType
 
 

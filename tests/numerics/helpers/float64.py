@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from helpers.inputs import numpy_dtype
+from kina.arrays import numpy_dtype
 from kina.dialects.types import from_ir
 
 Arrays = Sequence[np.ndarray]

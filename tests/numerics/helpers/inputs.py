@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Mapping
 
 import numpy as np
 
+from kina.arrays import numpy_dtype
 from kina.dtypes import DType
+from kina.types import Parameter
 
 PROFILES = ("plain", "special", "ties")
 """Moderate numbers; NaN, infinities, zeros, subnormals and extremes among them; few values."""
 
-
-def numpy_dtype(dtype: DType) -> np.dtype:
-    """The NumPy dtype of a Kina dtype."""
-    module, name = dtype.numpy.rsplit(".", 1)
-    return np.dtype(getattr(import_module(module), name))
+INDEXED = {"t": "N", "in_B": "B"}
+"""Parameters that are indices, and the axis that they index."""
+SAMPLES = ("u", "s")
 
 
 def random_array(
@@ -94,3 +94,15 @@ def _integers(
         edges = np.array(edges, np.int64)
         small = np.where(rng.random(shape) < 0.5, rng.choice(edges, shape), small)
     return np.asarray(small).astype(np.int64).astype(numpy_dtype(dtype))
+
+
+def random_argument(
+    rng: np.random.Generator, parameter: Parameter, sizes: Mapping[str, int], profile: str
+) -> np.ndarray:
+    """An argument in range: `t` picks along N, `in_B` along B; `u` and `s` are samples."""
+    shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in parameter.type.dims)
+    if parameter.name in INDEXED:
+        return rng.integers(0, sizes[INDEXED[parameter.name]], shape)
+    if parameter.name in SAMPLES:
+        return rng.uniform(0.001, 0.999, shape).astype(np.float32)
+    return random_array(rng, parameter.type.dtype, shape, profile)

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from helpers.inputs import numpy_dtype
 from helpers.rounding import round_small
+from kina.arrays import numpy_dtype
 from kina.dtypes import DType, Kind
 
 NUMBERS: dict[Kind, tuple[str, ...]] = {

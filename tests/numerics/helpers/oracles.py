@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from helpers.expect import Between, Exact, Expectation
-from helpers.inputs import numpy_dtype
 from helpers.rounding import round_f32_integer, round_small
+from kina.arrays import numpy_dtype
 from kina.dtypes import DType
 from kina.rules import Attributes
 from kina.types import TensorType

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from helpers.expect import same_bits
-from helpers.inputs import numpy_dtype
+from kina.arrays import numpy_dtype
 from kina.backend.metadata import CompiledFunction
 from kina.backend.targets import host_cpu, host_machine
 from kina.types import Signature

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from helpers.inputs import PROFILES, random_array
+from helpers.inputs import PROFILES, random_argument
 from helpers.replay import Call
-from kina.types import Parameter, Signature
+from kina.types import Signature
 
 SIZES = (1, 7, 63, 64, 65, 130, 1000, 16384, 16385, 40000, 50257)
 """Around the width of the lanes and the length of a chunk; a vocabulary."""
@@ -136,18 +136,9 @@ def arguments(
     """Arguments for this size of N and number of rows, with indices and samples in range."""
     sizes = {"A": 2, "N": size, "B": width(size) if rows is None else rows}
     rng = np.random.default_rng([PROFILES.index(profile), *sizes.values()])
-    return tuple(_argument(rng, parameter, sizes, profile) for parameter in signature.parameters)
-
-
-def _argument(
-    rng: np.random.Generator, parameter: Parameter, sizes: Mapping[str, int], profile: str
-) -> np.ndarray:
-    shape = tuple(d if isinstance(d, int) else sizes[d] for d in parameter.type.dims)
-    if parameter.name == "t":
-        return rng.integers(0, sizes["N"], shape)
-    if parameter.name in ("u", "s"):
-        return rng.uniform(0.001, 0.999, shape).astype(np.float32)
-    return random_array(rng, parameter.type.dtype, shape, profile)
+    return tuple(
+        random_argument(rng, parameter, sizes, profile) for parameter in signature.parameters
+    )
 
 
 def twin_calls(
