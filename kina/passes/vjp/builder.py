@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, MulOp, NegOp, SubOp
+from kina.dialects.kina import build
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import element_type, from_ir
@@ -67,6 +69,17 @@ class GradientBuilder:
     def widen(self, value: SSAValue) -> SSAValue:
         """`value` in F32: a rule of several operations computes there and rounds once."""
         return self.cast(value, F32)
+
+    def wide_result(self, op: KinaOp) -> SSAValue:
+        """The result of a forward operation in F32, as it was before it rounded to its dtype.
+
+        A small float's logarithm of a probability is a few per cent off, and so is its exp. The
+        operation is written again, on F32: simplify-kina sees that it is the forward one.
+        """
+        if not op.kina_type.dtype.is_small_float:
+            return op.result
+        operands = [self.widen(operand) for operand in op.operands]
+        return self.emit(build(op.rule_name, operands, op.rule_attributes()))
 
     def spread(self, value: SSAValue, dims: Sequence[Dim]) -> SSAValue:
         """`value`, broadcast; no operation where it has these dimensions already."""

@@ -27,7 +27,7 @@ def neg(b: GradientBuilder, op: NegOp, ct: SSAValue) -> Sequence[Partial]:
 
 def exp(b: GradientBuilder, op: ExpOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct * y`."""
-    return [lambda: b.mul(ct, op.result)]
+    return [lambda: b.cast(b.mul(b.widen(ct), b.wide_result(op)), type_of(ct).dtype)]
 
 
 def log(b: GradientBuilder, op: LogOp, ct: SSAValue) -> Sequence[Partial]:
@@ -37,7 +37,13 @@ def log(b: GradientBuilder, op: LogOp, ct: SSAValue) -> Sequence[Partial]:
 
 def sqrt(b: GradientBuilder, op: SqrtOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct / (y + y)`: the sum is exact."""
-    return [lambda: b.div(ct, b.add(op.result, op.result))]
+
+    def operand() -> SSAValue:
+        result = b.wide_result(op)
+        share = b.div(b.widen(ct), b.add(result, result))
+        return b.cast(share, type_of(ct).dtype)
+
+    return [operand]
 
 
 def add(b: GradientBuilder, op: AddOp, ct: SSAValue) -> Sequence[Partial]:
@@ -60,7 +66,7 @@ def div(b: GradientBuilder, op: DivOp, ct: SSAValue) -> Sequence[Partial]:
 
     def right() -> SSAValue:
         quotient = b.div(b.widen(ct), b.widen(op.right))
-        share = b.neg(b.mul(quotient, b.widen(op.result)))
+        share = b.neg(b.mul(quotient, b.wide_result(op)))
         return b.cast(share, type_of(ct).dtype)
 
     return [lambda: b.div(ct, op.right), right]

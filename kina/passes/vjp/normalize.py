@@ -1,4 +1,4 @@
-"""Gradients of softmax and log_softmax: from the result, never from the operand."""
+"""Gradients of softmax and log_softmax: from the result in F32, before it was rounded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def log_softmax(b: GradientBuilder, op: LogSoftmaxOp, ct: SSAValue) -> Sequence[
 
     def operand() -> SSAValue:
         type_, wide = type_of(ct), b.widen(ct)
-        power = ExpOp(b.widen(op.result))
+        power = ExpOp(b.wide_result(op))
         power.attributes[NONPOSITIVE] = UnitAttr()
         total = b.spread(b.total_keep(wide, op.axis_value), type_.dims)
         return b.cast(b.sub(wide, b.mul(b.emit(power), total)), type_.dtype)
@@ -30,7 +30,7 @@ def softmax(b: GradientBuilder, op: SoftmaxOp, ct: SSAValue) -> Sequence[Partial
     """`y * (ct - sum(ct * y))`."""
 
     def operand() -> SSAValue:
-        type_, wide, result = type_of(ct), b.widen(ct), b.widen(op.result)
+        type_, wide, result = type_of(ct), b.widen(ct), b.wide_result(op)
         total = b.total_keep(b.mul(wide, result), op.axis_value)
         centred = b.sub(wide, b.spread(total, type_.dims))
         return b.cast(b.mul(result, centred), type_.dtype)

@@ -194,6 +194,28 @@ func.func @dsoftmax(%x: tensor<2x3xf32>, %ct: tensor<2x3xf32>) -> (tensor<2x3xf3
   func.return %1 : tensor<2x3xf32>
 }
 
+// Small floats: the rule reads the result in F32, as it was before it was rounded.
+func.func @unrounded(%x: tensor<2x3xbf16>) -> tensor<2x3xbf16> {
+  %y = kina.log_softmax %x {axis = 1} : tensor<2x3xbf16> -> tensor<2x3xbf16>
+  func.return %y : tensor<2x3xbf16>
+}
+// CHECK-LABEL: func.func @dunrounded(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    [[ct:%\d+]] = kina.cast %ct
+// CHECK-NEXT:    [[x:%\d+]] = kina.cast %x
+// CHECK-NEXT:    [[y:%\d+]] = kina.log_softmax [[x]] {axis = 1} : tensor<2x3xf32>
+// CHECK-NEXT:    [[s:%\d+]] = kina.reduce_keep sum [[ct]] {axis = 1}
+// CHECK-NEXT:    [[b:%\d+]] = kina.broadcast [[s]]
+// CHECK-NEXT:    [[p:%\d+]] = kina.exp [[y]] {nonpositive}
+// CHECK-NEXT:    [[m:%\d+]] = kina.mul [[p]], [[b]]
+// CHECK-NEXT:    [[d:%\d+]] = kina.sub [[ct]], [[m]]
+// CHECK-NEXT:    kina.cast [[d]] : tensor<2x3xf32> -> tensor<2x3xbf16>
+// CHECK-NEXT:    func.return
+func.func @dunrounded(%x: tensor<2x3xbf16>, %ct: tensor<2x3xbf16>) -> (tensor<2x3xbf16>) {
+  %0, %1 = kina.vjp @unrounded(%x, %ct) {wrt = [0]} : (tensor<2x3xbf16>, tensor<2x3xbf16>) -> (tensor<2x3xbf16>, tensor<2x3xbf16>)
+  func.return %1 : tensor<2x3xbf16>
+}
+
 func.func @gather(%x: tensor<?x3xf32, #kina.layout<["V", 3], host>>, %i: tensor<2xi64>) -> tensor<2x3xf32> {
   %y = kina.gather %x, %i : tensor<?x3xf32, #kina.layout<["V", 3], host>>, tensor<2xi64> -> tensor<2x3xf32>
   func.return %y : tensor<2x3xf32>
