@@ -86,6 +86,11 @@ class Parameter:
     type: TensorType
 
 
+def is_private(name: str) -> bool:
+    """Whether a function of this name is for its own program only: not exported, not in Python."""
+    return name.startswith("_")
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """The type of a top-level function."""

@@ -56,6 +56,7 @@ def key(name: str, text: str, options: Options) -> str:
         str(options.threads),
         str(options.fast),
         options.prefix,
+        " ".join(options.functions),
         targets.host_cpu() if options.target == "native" else targets.host_machine(),
         kina_identity(),
         *(identity(tool) for tool in TOOLS),

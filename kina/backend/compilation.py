@@ -14,6 +14,7 @@ from pathlib import Path
 from kina.backend import cache, codegen, dispatch
 from kina.backend.c_names import check_symbol
 from kina.backend.codegen import Code
+from kina.backend.exports import chosen
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
@@ -49,15 +50,18 @@ def compile_program(
 
 
 def checked(source: Source, options: Options) -> TypedProgram:
-    """The typed program, if its exported names are free; raises what the front end raises."""
-    program = check(source)
+    """The typed program with what it exports, if the names are free.
+
+    Raises what the front end raises, and `KinaValueError` for a name that cannot be exported.
+    """
+    program = chosen(check(source), options.functions)
     for symbol in _symbols(program, options):
         check_symbol(symbol, options.prefix)
     return program
 
 
 def _symbols(program: TypedProgram, options: Options) -> list[str]:
-    return [options.prefix + name for name in program.signatures]
+    return [options.prefix + name for name in program.exported]
 
 
 def _groups(targets: Sequence[Target], program: TypedProgram) -> list[tuple[Target, ...]]:

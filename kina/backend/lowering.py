@@ -74,6 +74,7 @@ class Lowering:
         self._signatures = program.signatures
         module = generate(program)
         _apply(module, pipeline.INLINE)
+        _erase_private(module)
         self.kina_ir = show(module, locations=True)
         """For the reference."""
         self._parts = list(_parts(module, part_size))
@@ -106,6 +107,14 @@ class Lowering:
         symbol = options.prefix + signature.name
         messages = _strings(exported[symbol].attributes.get("status_messages"))
         return CompiledFunction(signature, symbol, messages, index_ranges(function))
+
+
+def _erase_private(module: ModuleOp) -> None:
+    """Once calls are inlined, nothing needs what is not exported."""
+    for function in _functions(module).values():
+        if function.sym_visibility is not None and function.sym_visibility.data == "private":
+            function.detach()
+            function.erase()
 
 
 def _parts(module: ModuleOp, size: int) -> Iterator[list[FuncOp]]:

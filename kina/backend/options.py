@@ -21,6 +21,8 @@ class Options:
     prefix: str = DEFAULT_PREFIX
     fast: bool = True
     """Fused and vectorised, or plain loops in the form of the specification."""
+    functions: tuple[str, ...] = ()
+    """What to export of what is not private; empty: all of it."""
 
     def __post_init__(self) -> None:
         check_target(self.target)

@@ -7,23 +7,19 @@ from pathlib import Path
 
 from kina.backend.build import build
 from kina.backend.options import Options
-from kina.backend.targets import default_build_target
 from kina.cli.files import check_replaceable, write
 from kina.errors import KinaValueError
 from kina.frontend.source import Source
 from kina.runtime.header import header
 
 
-def build_library(
-    file: Path, output: Path | None, target: str | None, threads: bool, prefix: str
-) -> None:
+def build_library(file: Path, output: Path | None, options: Options) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
     library = output or Path(file.name).with_suffix(".so")
     _check_folder(library)
     header_path = library.with_suffix(".h")
     if header_path == library:
         raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
-    options = Options(target or default_build_target(), threads, prefix)
     source = Source.read(file)
     for path in (library, header_path):
         check_replaceable(path, file)

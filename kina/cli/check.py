@@ -9,6 +9,7 @@ from pathlib import Path
 from kina.errors import KinaError, render_all
 from kina.frontend.check import check
 from kina.frontend.source import Source
+from kina.types import is_private
 
 
 def check_files(files: Sequence[Path]) -> int:
@@ -23,6 +24,6 @@ def _check_file(file: Path) -> int:
         print(render_all(error.diagnostics), file=sys.stderr)
         return 1
     print(f"{file}: ok")
-    for signature in program.signatures.values():
-        print(f"  {signature}")
+    for name, signature in program.signatures.items():
+        print(f"  {signature}{'  (private)' if is_private(name) else ''}")
     return 0

@@ -105,11 +105,19 @@ def build(
     target: TargetOption = None,
     threads: Annotated[bool, typer.Option(help="Use OpenMP where the work is worth it.")] = True,
     prefix: Annotated[str, typer.Option(help="Put before each function's name.")] = "kina_",
+    function: Annotated[
+        list[str] | None,
+        typer.Option(help="Export this function; repeatable [default: all but _private ones]."),
+    ] = None,
 ) -> None:
     """Write a shared library for C, and its header beside it."""
+    from kina.backend.options import Options
+    from kina.backend.targets import default_build_target
     from kina.cli.build import build_library
 
-    build_library(file, output, target, threads, prefix)
+    functions = tuple(function or ())
+    options = Options(target or default_build_target(), threads, prefix, functions=functions)
+    build_library(file, output, options)
 
 
 @app.command()

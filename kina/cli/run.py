@@ -11,8 +11,8 @@ import numpy as np
 from kina.arrays import Array
 from kina.cli.files import write
 from kina.cli.inputs import Inputs, stored
-from kina.errors import Diagnostic, KinaError, KinaValueError, Note
-from kina.runtime.module import Function, Module
+from kina.errors import KinaError, KinaValueError
+from kina.runtime.module import Function, Module, no_function
 from kina.types import TensorType
 
 # Relative and absolute difference from the reference that counts as rounding.
@@ -48,8 +48,7 @@ def choose(module: Module, name: str | None) -> Function:
     names = list(module)
     chosen = names[-1] if name is None else name
     if chosen not in names:
-        note = Note(f"it has: {', '.join(names)}")
-        raise KinaValueError(Diagnostic(f"no function '{chosen}' in this program", notes=(note,)))
+        raise KinaValueError(no_function(chosen, names, "in this program"))
     return module[chosen]
 
 

@@ -44,8 +44,15 @@ PARAMETER_NAME = "kina.name"
 
 
 def generate(program: TypedProgram) -> ModuleOp:
-    """A module with one public `func.func` per function; a tuple becomes several results."""
+    """A module with one `func.func` per function; a tuple becomes several results.
+
+    Those that the program does not export are private.
+    """
     module = ModuleOp([_function(function, program.source) for function in program.functions])
+    exported = program.exported
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data not in exported:
+            op.properties["sym_visibility"] = StringAttr("private")
     module.location = _location(program.source, Extent(0, 0))
     return module
 

@@ -24,7 +24,7 @@ from kina.frontend.reverse import ReverseChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 from kina.frontend.typed import TypedFunction, TypedProgram, Value
-from kina.types import Parameter, Signature, TensorType, TupleType, Type
+from kina.types import Parameter, Signature, TensorType, TupleType, Type, is_private
 
 
 def typecheck(program: Program, report: Report) -> TypedProgram:
@@ -55,7 +55,15 @@ class _ProgramChecker:
             )
             if function is not None:
                 functions.append(function)
+        self._check_exports()
         return functions
+
+    def _check_exports(self) -> None:
+        names = [item.name for item in self._program.items]
+        if all(is_private(name.name) for name in names):
+            message = "every function is private, so the program has nothing to call"
+            help_ = "a function whose name has no leading underscore is exported"
+            self._report.error(message, names[-1].extent, help=help_)
 
     def _bind(self, known: Known) -> None:
         self._known.setdefault(known.name.name, known)

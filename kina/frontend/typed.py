@@ -13,7 +13,7 @@ from kina.dtypes import DType
 from kina.frontend.exact import Scalar
 from kina.frontend.source import Extent, Source
 from kina.rules import Attribute
-from kina.types import Signature, TensorType
+from kina.types import Signature, TensorType, is_private
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +98,22 @@ class TypedProgram:
 
     source: Source
     functions: tuple[TypedFunction, ...]
+    chosen: frozenset[str] | None = None
+    """The functions to export; None: all that are not private."""
 
     @property
     def signatures(self) -> dict[str, Signature]:
         """The type of each function by its name."""
         return {function.signature.name: function.signature for function in self.functions}
+
+    @property
+    def exported(self) -> dict[str, Signature]:
+        """The functions that callers see; the others exist for these."""
+        return {
+            name: signature
+            for name, signature in self.signatures.items()
+            if not is_private(name) and (self.chosen is None or name in self.chosen)
+        }
 
     @property
     def dtypes(self) -> frozenset[DType]:

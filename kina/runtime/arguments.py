@@ -20,6 +20,8 @@ from kina.runtime.numpy_types import CLEAN, is_clean
 from kina.types import Dim, Parameter, Signature, TensorType, format_dims
 
 _READY = ("C_CONTIGUOUS", "ALIGNED")
+_OUT = "out"
+"""The keyword that is Python's, whatever a program calls its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ def _match(
     missing = [name for name in names[len(args) :] if name not in named]
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing)
-        raise _wrong_call(signature, f"takes {_count(len(names))}, missing: {shown}")
+        by_position = ("out= takes the array to write: pass parameter 'out' by position",)
+        advice = by_position if _OUT in missing else ()
+        raise _wrong_call(signature, f"takes {_count(len(names))}, missing: {shown}", *advice)
     return [*args, *(named[name] for name in names[len(args) :])]
 
 
@@ -72,9 +76,9 @@ def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number} arguments"
 
 
-def _wrong_call(signature: Signature, problem: str) -> KinaTypeError:
-    note = Note(f"its type is {signature}")
-    return KinaTypeError(Diagnostic(f"{signature.name}: {problem}", notes=(note,)))
+def _wrong_call(signature: Signature, problem: str, *advice: str) -> KinaTypeError:
+    notes = tuple(map(Note, (f"its type is {signature}", *advice)))
+    return KinaTypeError(Diagnostic(f"{signature.name}: {problem}", notes=notes))
 
 
 def _checked(signature: Signature, parameter: Parameter, value: object) -> Array:

@@ -6,26 +6,22 @@ of threads, and after a fork.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kina.arrays import Array
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.errors import KinaIndexError, KinaValueError
+from kina.errors import KinaIndexError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
-from kina.runtime.library import Library, from_buffer
-from kina.runtime.loading import restore, restore_function
+from kina.runtime.library import from_buffer
 from kina.runtime.numpy_types import integer_view
+from kina.runtime.program import Program
 from kina.status import OUT_OF_MEMORY
-from kina.types import Dim, Signature, TupleType, Type
-
-if TYPE_CHECKING:
-    from kina.runtime.meaning import Meaning
+from kina.types import Dim, Signature, TupleType, Type, is_private
 
 
 class Module:
@@ -35,13 +31,13 @@ class Module:
     source: whoever unpickles it compiles, or finds the cache.
     """
 
+    # Ours are slots, so no function can take the place of one: the class comes first.
+    __slots__ = ("__dict__", "__weakref__", "_functions", "_program")
+
     def __init__(self, source: Source, options: Options, artifact: Artifact) -> None:
-        self._source = source
-        self._options = options
-        self._artifact = artifact
-        self._library = Library(artifact.library)
+        self._program = program = Program(source, options, artifact)
         self._functions: Mapping[str, Function] = {
-            compiled.name: _bind(self, compiled, self._library) for compiled in artifact.functions
+            compiled.name: _bind(program, compiled) for compiled in artifact.functions
         }
         # In the instance, an attribute costs no failed look-up first.
         self.__dict__.update(
@@ -51,33 +47,21 @@ class Module:
     @property
     def library_path(self) -> Path:
         """The shared library."""
-        return self._library.path
-
-    @cached_property
-    def meaning(self) -> Meaning:
-        """The program's kina IR, for the reference."""
-        from kina.runtime.meaning import Meaning
-
-        kina_ir = self._artifact.kina_ir.read_text(encoding="utf-8")
-        return Meaning(kina_ir, self._source.lines())
+        return self._program.library.path
 
     def mlir(self, stage: str = "kina") -> str:
         """The program's IR at a stage: `kina`, `linalg`, `schedule`, `llvm` or `asm`."""
-        from kina.backend.stages import STAGES, emit
-
-        if stage not in STAGES:
-            raise KinaValueError(f"unknown stage '{stage}', expected one of {', '.join(STAGES)}")
-        return emit(self._source, stage, self._options)
+        return self._program.mlir(stage)
 
     def __getitem__(self, name: str) -> Function:
         if name not in self._functions:
-            known = ", ".join(self._functions)
-            raise KeyError(f"no function '{name}' in {self._source.name}; it has: {known}")
+            raise KeyError(no_function(name, self, f"in {self._program.source.name}"))
         return self._functions[name]
 
     def __getattr__(self, name: str) -> Function:
-        functions = self.__dict__.get("_functions", {})
-        raise AttributeError(f"no function '{name}' in this module; it has: {', '.join(functions)}")
+        # Before `__init__`, a slot is empty and ends here as well.
+        functions = () if name in Module.__slots__ else self._functions
+        raise AttributeError(no_function(name, functions, "in this module"))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -86,14 +70,16 @@ class Module:
         return sorted({*super().__dir__(), *self._functions})
 
     def __repr__(self) -> str:
-        return f"<kina module {self._source.name}: {', '.join(self._functions)}>"
+        return f"<kina module {self._program.source.name}: {', '.join(self._functions)}>"
 
     def __reduce__(self) -> tuple[Callable[..., Module], tuple[str, str, Options]]:
-        return restore, (self._source.name, self._source.text, self._options)
+        return self._program.pickled()
 
-    def pickled_function(self, name: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """What `pickle` stores for one of the functions."""
-        return restore_function, (self._source.name, self._source.text, self._options, name)
+
+def no_function(name: str, known: Iterable[str], where: str) -> str:
+    """What to say to somebody who asks for a function that is not among the `known`."""
+    private = " (a leading underscore makes a function private)" if is_private(name) else ""
+    return f"no function '{name}' {where}{private}; it has: {', '.join(known)}"
 
 
 class Function:
@@ -106,9 +92,9 @@ class Function:
     """
 
     def __init__(
-        self, module: Module, compiled: CompiledFunction, function: Callable[..., int]
+        self, program: Program, compiled: CompiledFunction, function: Callable[..., int]
     ) -> None:
-        self._module = module
+        self._program = program
         self._compiled = compiled
         self._function = function
 
@@ -124,15 +110,15 @@ class Function:
 
     def mlir(self, stage: str = "kina") -> str:
         """The IR of the function's whole program at a stage."""
-        return self._module.mlir(stage)
+        return self._program.mlir(stage)
 
-    def reference(self, *args: Any, **named: Any) -> Any:
+    def reference(self, /, *args: Any, **named: Any) -> Any:
         """The same result computed by NumPy from the program's meaning; no compiler involved."""
         bound = arguments.bind(self.type, args, named)
-        results = self._module.meaning.evaluate(self._compiled.name, bound.inputs)
+        results = self._program.meaning.evaluate(self._compiled.name, bound.inputs)
         return _pack(self.type.result, results)
 
-    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, out: Any = None, **named: Any) -> Any:
         """Check the arguments and run the kernel."""
         return self.general(args, named, out)
 
@@ -154,7 +140,7 @@ class Function:
     def _failure(self, status: int, bound: arguments.Bound) -> Exception:
         if status == OUT_OF_MEMORY:
             return MemoryError(f"{self._compiled.name}: no memory for temporaries")
-        found = self._module.meaning.first_failure(self._compiled.name, bound.inputs)
+        found = self._program.meaning.first_failure(self._compiled.name, bound.inputs)
         # Another thread may have mended the index in the meantime.
         found = found or KinaIndexError(self._compiled.messages[status - 1])
         return found.with_traceback(None)
@@ -163,18 +149,18 @@ class Function:
         return f"<kina function {self.type}>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return self._module.pickled_function(self._compiled.name)
+        return self._program.pickled_function(self._compiled.name)
 
 
-def _bind(module: Module, compiled: CompiledFunction, library: Library) -> Function:
+def _bind(program: Program, compiled: CompiledFunction) -> Function:
     """The function object, of a class of its own: Python looks up `__call__` on the class."""
-    function = library.function(compiled)
+    function = program.library.function(compiled)
     fields = {
         "__call__": fastcall.write(compiled, function),
         "__doc__": f"{compiled.signature}",
         "__module__": __name__,
     }
-    return type("Function", (Function,), fields)(module, compiled, function)
+    return type("Function", (Function,), fields)(program, compiled, function)
 
 
 def _pointer(dtype: Any, array: Array) -> Any:
