@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kina.backend import fma, pipeline
+from kina.backend.extrema import compare_extrema
 from kina.backend.frames import check_allocations
-from kina.backend.maxima import compare_maxima
 from kina.backend.prefetch import fetch_next_rows
 from kina.backend.streaming import stream_stores
 from kina.backend.targets import Target, host_machine
@@ -74,7 +74,7 @@ class Translator:
         llvm_ir = check_allocations(llvm_ir)
         if self._schedule is None:
             return llvm_ir
-        return stream_stores(fetch_next_rows(compare_maxima(llvm_ir)))
+        return stream_stores(fetch_next_rows(compare_extrema(llvm_ir)))
 
 
 class Compiler:

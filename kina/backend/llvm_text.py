@@ -20,21 +20,18 @@ _BASE = (
 )
 
 
-def rewrite_functions(
-    llvm_ir: str, attribute: str, rewrite: Callable[[str, dict[str, str]], str]
-) -> str:
-    """`llvm_ir` with `rewrite` done to each function that has the string attribute.
-
-    Its value is a list of `pointer:number` pairs, the first the place of an argument.
-    """
+def rewrite_functions(llvm_ir: str, attribute: str, rewrite: Callable[[str, str], str]) -> str:
+    """`llvm_ir` with `rewrite` done to each function that has the string attribute, given that."""
     group = re.compile(rf'^attributes (#\d+) = \{{.*"{attribute}"="([^"]*)"', re.MULTILINE)
-    wanted = {
-        name: dict(pair.split(":") for pair in value.split())
-        for name, value in group.findall(llvm_ir)
-    }
+    wanted = dict(group.findall(llvm_ir))
     if not wanted:
         return llvm_ir
     return _DEFINE.sub(lambda m: rewrite(m[0], wanted[m[1]]) if m[1] in wanted else m[0], llvm_ir)
+
+
+def pairs(value: str) -> dict[str, str]:
+    """An attribute that lists pairs `pointer:number`, the first the place of an argument."""
+    return dict(pair.split(":") for pair in value.split())
 
 
 def definitions(function: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from kina.backend.llvm_text import BITS, LINE, base_of, definitions, rewrite_functions
+from kina.backend.llvm_text import BITS, LINE, base_of, definitions, pairs, rewrite_functions
 
 ATTRIBUTE = "kina-next-row"
 STEPS = "kina-next-steps"
@@ -44,8 +44,8 @@ def fetch_next_rows(llvm_ir: str) -> str:
     return llvm_ir if fetched == llvm_ir else fetched + "\n" + _DECLARE
 
 
-def _prefetched(function: str, distance: dict[str, str], walk: int, level: int | None) -> str:
-    made = definitions(function)
+def _prefetched(function: str, hints: str, walk: int, level: int | None) -> str:
+    distance, made = pairs(hints), definitions(function)
     walks: dict[str, int] = {}
     lines: list[str] = []
     for number, line in enumerate(function.split("\n")):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kina.backend.llvm_text import BITS, LINE, base_of, definitions, rewrite_functions
+from kina.backend.llvm_text import BITS, LINE, base_of, definitions, pairs, rewrite_functions
 
 ATTRIBUTE = "kina-stream"
 LARGE = 8 << 20
@@ -61,8 +61,8 @@ def stream_stores(llvm_ir: str) -> str:
     return streamed + _ZERO if _ZEROS[0] in streamed else streamed
 
 
-def _streamed(function: str, elements: dict[str, str]) -> str:
-    made = definitions(function)
+def _streamed(function: str, hints: str) -> str:
+    elements, made = pairs(hints), definitions(function)
     large: dict[str, str] = {}
     before: dict[str, str] = {}
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
 from kina.passes.decompose_kina import NAN_ELSEWHERE
+from kina.passes.extrema import settled
 from kina.passes.lowering.argmax import lower_argmax
 from kina.passes.lowering.builder import Builder
 from kina.passes.lowering.combiners import COMBINERS, identity, reduce_fibers
@@ -49,7 +50,6 @@ def _choose(state: Lowering, op: ReductionOp) -> Callable[[Lowering, ReductionOp
     (operand,) = op.kina_operand_types()
     if not (state.fast and operand.dtype.is_float and op.kind.data.value in NAN_IMAGES):
         return _reduce
-    # The back end makes one instruction of a maximum that NaNs may leave undecided.
     return _reduce if NAN_ELSEWHERE in op.attributes else _reduce_images
 
 
@@ -61,6 +61,8 @@ def _reduce(state: Lowering, op: ReductionOp) -> SSAValue:
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         values = [load(inner, dtype, element) for element in elements]
         combined = scalar.create(operands=values, result_types=[compute_element(dtype)])
+        if NAN_ELSEWHERE in op.attributes:
+            settled(combined)
         return [store(inner, dtype, inner.value(combined))]
 
     dims = without_axis(operand.dims, op.axis_value)

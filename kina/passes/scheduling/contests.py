@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from xdsl.dialects import arith, linalg
 from xdsl.ir import Operation, SSAValue
 
-_STRICT = {arith.CmpfOp: ("ogt", "olt"), arith.CmpiOp: ("sgt", "slt")}
+Join: TypeAlias = type[arith.MaximumfOp | arith.MinimumfOp | arith.MaxSIOp | arith.MinSIOp]
+
+_JOINS: dict[tuple[type[Operation], str], Join] = {
+    (arith.CmpfOp, "ogt"): arith.MaximumfOp,
+    (arith.CmpfOp, "olt"): arith.MinimumfOp,
+    (arith.CmpiOp, "sgt"): arith.MaxSIOp,
+    (arith.CmpiOp, "slt"): arith.MinSIOp,
+}
+"""By the comparison that a value must win to be the best: what gives the better of two."""
 
 
-def is_contest(op: linalg.ops.GenericOp) -> bool:
-    """Whether a strictly better value replaces the best one, and its index with it.
+def join_of(op: linalg.ops.GenericOp) -> Join | None:
+    """What gives the better of two best values, if `op` is a contest.
 
-    Nothing may read the best value afterwards. Lanes of elements can hold contests of their own:
-    the result is the lowest index of those that hold the best value.
+    In one, a strictly better value replaces the best one, and its index with it. Nothing may read
+    the best value afterwards. Lanes of elements can hold contests of their own: the result is the
+    lowest index of those that hold the best value.
     """
     if len(op.outputs) != 2 or len(op.results) != 2 or op.results[0].uses:
-        return False
+        return None
     block = op.body.block
     yields = block.last_op
     assert yields is not None
     value, position = (result.owner for result in yields.operands)
     if not isinstance(value, arith.SelectOp) or not isinstance(position, arith.SelectOp):
-        return False
+        return None
     best, index = block.args[-2:]
-    return (
+    alone = (
         position.cond is value.cond
         and (value.rhs, position.rhs) == (best, index)
-        and _is_strict(value.cond.owner, value.lhs, best)
         and _users(best) == {value.cond.owner, value}
         and _users(index) == {position}
     )
+    return _join(value.cond.owner, value.lhs, best) if alone else None
 
 
-def _is_strict(op: object, challenger: SSAValue, best: SSAValue) -> bool:
+def _join(op: object, challenger: SSAValue, best: SSAValue) -> Join | None:
     if not isinstance(op, arith.CmpfOp | arith.CmpiOp) or (op.lhs, op.rhs) != (challenger, best):
-        return False
+        return None
     names = (
         arith.CMPF_COMPARISON_OPERATIONS
         if isinstance(op, arith.CmpfOp)
         else arith.CMPI_COMPARISON_OPERATIONS
     )
-    return names[op.predicate.value.data] in _STRICT[type(op)]
+    return _JOINS.get((type(op), names[op.predicate.value.data]))
 
 
 def _users(value: SSAValue) -> set[Operation]:

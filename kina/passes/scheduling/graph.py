@@ -23,7 +23,8 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
-from kina.passes.scheduling.contests import is_contest
+from kina.passes.scheduling.combiners import combiner_of, is_ordered
+from kina.passes.scheduling.contests import join_of
 
 UNIT = -1
 Dim: TypeAlias = int | SSAValue
@@ -175,6 +176,8 @@ class Node:
     accesses: tuple[Access, ...]
     dims: Shape
     axis: int | None
+    is_ordered: bool
+    """Whether it reduces the axis in an order that can be seen in the bits."""
 
     @property
     def value(self) -> SSAValue:
@@ -196,7 +199,7 @@ def node_of(op: Operation) -> Node | None:
     """`op` as a node, None if it is not of a form that the scheduler knows."""
     if not isinstance(op, linalg.ops.GenericOp) or not op.results:
         return None
-    contest = is_contest(op)
+    contest = join_of(op) is not None
     if len(op.outputs) != 1 and not contest:
         return None
     maps = op.indexing_maps.data
@@ -209,25 +212,13 @@ def node_of(op: Operation) -> Node | None:
     rows = [i for i in range(len(kinds)) if i not in reduced]
     if [d for d in known[-1] if d != UNIT] != rows or uses_output(op) != bool(reduced):
         return None
-    if reduced and not contest and not combines_plainly(op):
+    if reduced and not contest and combiner_of(op) is None:
         return None
     dims = iteration_dims(op, known)
     if contest and (reduced != [len(dims) - 1] or dims[-1] == 1):
         return None
-    return Node(op, known, dims, reduced[0] if reduced else None)
-
-
-def combines_plainly(op: linalg.ops.GenericOp) -> bool:
-    """Whether one op joins the accumulator with an element: what upstream can tile."""
-    block = op.body.block
-    last = block.last_op
-    assert last is not None
-    accumulator, combined = block.args[-1], owner(last.operands[0])
-    return (
-        combined is not None
-        and [use.operation for use in accumulator.uses] == [combined]
-        and len(combined.operands) == 2
-    )
+    axis = reduced[0] if reduced else None
+    return Node(op, known, dims, axis, axis is not None and is_ordered(op))
 
 
 def uses_output(op: linalg.ops.GenericOp) -> bool:

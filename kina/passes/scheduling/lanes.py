@@ -16,6 +16,8 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, i8
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from kina.passes.extrema import settled
+from kina.passes.scheduling.contests import join_of
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.generic import copy, generic, index_constant, index_op
 from kina.passes.scheduling.graph import Access, element_of
@@ -133,10 +135,21 @@ class _Contest:
         builder, (best, index) = self._builder, held
         output = self._stage.node.op.outputs[0]
         start = builder.filled(output, builder.empty(self._rows, element_of(best)))
-        most = self._over_lanes([best], start, _greatest)
+        most = self._over_lanes([best], start, self._better)
         absent = builder.add(arith.ConstantOp(_greatest_integer(element_of(index))))
         start = builder.add(linalg.ops.FillOp([absent], [target], [target.type]))
         return most, self._over_lanes([best, index, most], start, _lowest)
+
+    def _better(self, block: Block) -> None:
+        """The body of a reduction to the better value, by the contest's own comparison.
+
+        No lane holds a NaN, and the index is taken from either zero.
+        """
+        join = join_of(self._stage.node.op)
+        assert join is not None
+        value, best = block.args
+        joined = settled(join(value, best))
+        block.add_ops([joined, linalg.ops.YieldOp(joined)])
 
     def _over_lanes(
         self, inputs: Sequence[SSAValue], start: SSAValue, body: Callable[[Block], None]
@@ -156,14 +169,6 @@ def _maps(loops: Access, walks: Sequence[Access]) -> list[AffineMap]:
         AffineMap(len(loops), 0, tuple(AffineExpr.dimension(number[loop]) for loop in walk))
         for walk in walks
     ]
-
-
-def _greatest(block: Block) -> None:
-    """The body of a maximum; no lane holds a NaN."""
-    value, most = block.args
-    is_integer = isinstance(value.type, IntegerType)
-    joined = arith.MaxSIOp(value, most) if is_integer else arith.MaximumfOp(value, most)
-    block.add_ops([joined, linalg.ops.YieldOp(joined)])
 
 
 def _lowest(block: Block) -> None:

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from kina.passes.extrema import settles_extrema
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.generic import (
     INDEX,
@@ -47,7 +48,10 @@ from kina.passes.scheduling.graph import (
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.lanes import build_contest
 from kina.passes.scheduling.space import Part, Size, Space
-from kina.passes.scheduling.traffic import attributes_of
+from kina.passes.scheduling.traffic import attributes_of, function_attribute
+
+EXTREMA = "kina-extrema"
+"""The attribute of an LLVM function that says what NaNs and zeros mean to its extrema."""
 
 
 @dataclass
@@ -94,6 +98,8 @@ class KernelBuilder:
         self.block.add_ops([self._store(value) for value in copies_last])
         self.block.add_op(func.ReturnOp())
         hints = attributes_of(self.kernel, self.space, self._hint)
+        if settles_extrema(self.block):
+            hints.append(function_attribute(EXTREMA, "settled"))
         signature = FunctionType.from_lists([argument.type for argument in self.block.args], [])
         function = func.FuncOp(self.name, signature, Region(self.block), StringAttr("private"))
         if hints:

@@ -1,6 +1,6 @@
 """Shares a few long rows: threads do pieces of the axis, whose results are joined in order.
 
-The pieces of a sum are the chunks that the language adds in order, so the bits do not change.
+The pieces of a float sum are the chunks that the language adds in order, so the bits do not change.
 Anything else gives the same in any pieces: there are as many as threads.
 """
 
@@ -17,7 +17,7 @@ from kina.passes.scheduling.buffers import INDEX, ceil_div, index_of, insert, in
 from kina.passes.scheduling.callee import Callee, Caller, Memory
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
-from kina.passes.scheduling.join import combination, join_function
+from kina.passes.scheduling.join import join_function
 from kina.passes.scheduling.kernels import CHUNK, DEEP, Kernel
 from kina.passes.scheduling.phases import phases
 from kina.passes.scheduling.space import Size, Space, space_of
@@ -172,8 +172,7 @@ class Pieces:
 
     def _pieces(self, phase: Kernel, reductions: Sequence[Stage]) -> tuple[SSAValue, SSAValue]:
         """The number of pieces of the axis, and how long they are."""
-        joins = [op for stage in reductions for op in combination(stage)]
-        if any(isinstance(op, arith.AddfOp) for op in joins):
+        if any(stage.node.is_ordered for stage in reductions):
             length = self._index(Size(phase.frame.chunk))
             return ceil_div(self._axis, length, self._before), length
         vector = self._index(Size(WIDE))

@@ -48,7 +48,12 @@ def attributes_of(
         STREAM: large_results(kernel),
     }
     texts = {name: " ".join(write(*hint) for hint in hints) for name, hints in all_hints.items()}
-    return [ArrayAttr(map(StringAttr, pair)) for pair in texts.items() if pair[1]]
+    return [function_attribute(name, text) for name, text in texts.items() if text]
+
+
+def function_attribute(name: str, value: str) -> ArrayAttr[StringAttr]:
+    """A string attribute for an LLVM function."""
+    return ArrayAttr([StringAttr(name), StringAttr(value)])
 
 
 def next_rows(kernel: Kernel, space: Space) -> Iterator[Hint]:

@@ -363,10 +363,16 @@ class _KernelSchedule:
         )
 
     def _reductions(self, kinds: str, result: str, *, ordered: bool) -> list[str]:
-        """Reductions whose order matters (float sums), or the others; one handle per type."""
+        """Reductions whose order can be seen, or the others; one handle per type.
+
+        Types are what a match sees, so others of the same type go with those that are ordered.
+        """
         stages = [stage for stage in self._it.kernel.stages if stage.node.axis is not None]
-        types = sorted({str(kind) for stage in stages for kind in stage.accumulated})
-        chosen = [t for t in types if t.startswith("f") == ordered]
+        types = {str(kind): stage.node.is_ordered for stage in stages for kind in stage.accumulated}
+        for stage in stages:
+            if stage.node.is_ordered:
+                types |= dict.fromkeys(map(str, stage.accumulated), True)
+        chosen = sorted(name for name, is_ordered in types.items() if is_ordered == ordered)
         return [
             self._match_generic(kinds, f" filter_result_type = {result.format(t)}") for t in chosen
         ]

@@ -1,0 +1,32 @@
+"""Float maxima and minima for which neither NaNs nor the signs of zeros count.
+
+On most processors such an extremum is one instruction, one that has IEEE's say in both is four.
+Whoever makes an extremum is the one who knows, so it marks it; schedule-cpu tells the back end
+which kernels have no others.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Block, Operation
+
+SETTLED = "kina.settled"
+"""A discardable attribute of an `arith.maximumf` or `arith.minimumf`."""
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def settled(op: OpT) -> OpT:
+    """`op`, marked: its users give the same whatever it makes of NaNs and of two zeros."""
+    op.attributes[SETTLED] = UnitAttr()
+    return op
+
+
+def settles_extrema(block: Block) -> bool:
+    """Whether `block` holds float extrema, all of them marked."""
+    kinds = arith.MaximumfOp, arith.MinimumfOp
+    extrema = [op for op in block.walk() if isinstance(op, kinds)]
+    return bool(extrema) and all(SETTLED in op.attributes for op in extrema)
