@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, bufferization, linalg, memref, tensor
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.passes.scheduling.behind import Behind
 from kina.passes.scheduling.fusion import Fuser, Stage
 from kina.passes.scheduling.graph import (
     UNIT,
@@ -23,8 +23,8 @@ from kina.passes.scheduling.graph import (
     base_of,
     is_unit_view,
     node_of,
-    owner,
 )
+from kina.passes.scheduling.storing import stored
 
 # Ops that only name sizes, constants and tensors: they never order anything.
 NAMES = (
@@ -175,13 +175,16 @@ class Plan:
         return parent is not None and bool(parent.results) and parent.results[-1] in self.nodes
 
     def _fuse(self) -> dict[SSAValue, Stage]:
+        in_memory = stored(self.nodes, self._wanted)
+        self._wanted |= in_memory
+        behind = Behind(self.nodes, in_memory)
         stages: dict[SSAValue, Stage] = {}
         pending = [self.nodes[v] for v in self._wanted]
         while pending:
             node = pending.pop()
             if node.value in stages:
                 continue
-            stage = stages[node.value] = Fuser(node, self.nodes, stays).build()
+            stage = stages[node.value] = Fuser(node, self.nodes, behind.stays).build()
             read = [value for value, _ in stage.leaves]
             captured = [base_of(value) for value in stage.captured]
             pending += [self.nodes[v] for v in (*read, *captured) if v in self.nodes]
@@ -244,71 +247,3 @@ def related(kernel: Kernel, stage: Stage) -> bool:
     """Whether the stage reads something that the kernel reads or makes."""
     made = {s.value for s in kernel.stages} | {v for s in kernel.stages for v, _ in s.leaves}
     return any(value in made for value, _ in stage.leaves) or any(v in made for v in stage.captured)
-
-
-def stays(reader: Node, producer: Node, access: Access) -> bool:
-    """Whether `producer` is a stage of its own rather than inlined where `reader` reads it.
-
-    Reductions are. So is what fewer iterations compute than read, if it rests on a reduction or
-    is costly; and so are computed reads that a reduction would repeat.
-    """
-    if producer.axis is not None:
-        return True
-    if producer.extracts and reader.axis is not None:
-        return True
-    if costly(producer) and is_row_value(producer) and shared(producer):
-        return True
-    walked = {d for d in access if d != UNIT}
-    repeated = any(size != 1 for d, size in enumerate(reader.dims) if d not in walked)
-    return repeated and (costly(producer) or rests_on_reduction(producer))
-
-
-CHEAP = 4
-
-
-def shared(node: Node) -> bool:
-    """Whether more than one op reads a value."""
-    return len({use.operation for use in node.value.uses}) > 1
-
-
-def is_row_value(node: Node) -> bool:
-    """Whether a value is computed once per row from a reduction of the row."""
-    seen: set[Operation] = set()
-    pending = [node]
-    while pending:
-        reader = pending.pop()
-        for value, access in zip(reader.op.inputs, reader.accesses, strict=False):
-            op = owner(value)
-            if op is None or op in seen or len(set(access) - {UNIT}) < len(reader.dims):
-                continue
-            seen.add(op)
-            if (producer := node_of(op)) is None:
-                continue
-            if producer.axis is not None:
-                return True
-            pending.append(producer)
-    return False
-
-
-def costly(node: Node) -> bool:
-    """Whether a value takes more than a few scalar ops."""
-    return len(node.op.body.block.ops) > CHEAP + 1
-
-
-def rests_on_reduction(node: Node) -> bool:
-    """Whether a reduction stands anywhere behind a value."""
-    seen: set[SSAValue] = set()
-    pending: list[SSAValue] = list(node.op.inputs)
-    while pending:
-        value = pending.pop()
-        op = owner(value)
-        if value in seen or op is None:
-            continue
-        seen.add(value)
-        if isinstance(op, linalg.ops.GenericOp):
-            if any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types):
-                return True
-            pending += op.inputs
-        elif isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
-            pending.append(op.src)
-    return False

@@ -1,0 +1,104 @@
+"""Which values are read from memory because computing them again costs more.
+
+A value that several stages read is repeated in each of them, with all that stands behind it up to
+the next reduction. In a chain of layers or rounds that multiplies, and all of it is one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, linalg
+from xdsl.ir import SSAValue
+
+from kina.passes.scheduling.graph import Node, base_of
+
+COSTLY = 128
+"""Scalar ops behind a value: a nanosecond, what it takes to write and read an element of memory."""
+DEEP = 4
+"""Reductions, one after the other, behind a value: those of two softmaxes or two layer norms."""
+
+_FREE = arith.ConstantOp, linalg.ops.YieldOp
+
+
+def stored(nodes: Mapping[SSAValue, Node], wanted: AbstractSet[SSAValue]) -> set[SSAValue]:
+    """The elementwise values that several stages would repeat, though it takes too much.
+
+    `nodes` are in program order; `wanted` are stages of their own anyway.
+    """
+    readers, stages = _readers(nodes), _stages(nodes, wanted)
+    behind = _Behind(nodes)
+    for value, node in nodes.items():
+        behind.add(node)
+        is_shared = len(readers[value]) + (value in wanted) > 1 and len(stages[value]) > 1
+        if is_shared and node.axis is None and behind.is_too_much(node):
+            behind.store(value)
+    return behind.stored
+
+
+def _sources(node: Node) -> Iterator[SSAValue]:
+    yield from map(base_of, node.op.inputs)
+
+
+def _readers(nodes: Mapping[SSAValue, Node]) -> dict[SSAValue, set[SSAValue]]:
+    readers: dict[SSAValue, set[SSAValue]] = {value: set() for value in nodes}
+    for value, node in nodes.items():
+        for source in _sources(node):
+            if source in readers:
+                readers[source].add(value)
+    return readers
+
+
+def _stages(
+    nodes: Mapping[SSAValue, Node], wanted: AbstractSet[SSAValue]
+) -> dict[SSAValue, set[SSAValue]]:
+    """The stages that would repeat each value; two where there are more."""
+    stages: dict[SSAValue, set[SSAValue]] = {v: {v} & wanted for v in nodes}
+    for value, node in reversed(list(nodes.items())):
+        mine = stages[value] if node.axis is None else {value}
+        for source in _sources(node):
+            if source in stages and len(stages[source]) < 2:
+                stages[source] |= set(list(mine)[:2])
+    return stages
+
+
+@dataclass
+class _Behind:
+    """What stands behind each value, up to what is stored."""
+
+    nodes: Mapping[SSAValue, Node]
+    stored: set[SSAValue] = field(default_factory=set[SSAValue])
+    _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    _costs: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    def add(self, node: Node) -> None:
+        """The next node in program order."""
+        depth = max((self._depths.get(source, 0) for source in _sources(node)), default=0)
+        self._depths[node.value] = depth + (node.axis is not None)
+        operations = node.op.body.block.ops
+        self._costs[node.value] = sum(not isinstance(op, _FREE) for op in operations)
+
+    def store(self, value: SSAValue) -> None:
+        """What reads `value` from here on starts anew."""
+        self.stored.add(value)
+        self._depths[value] = 0
+
+    def is_too_much(self, node: Node) -> bool:
+        """Whether a value takes more than memory does; the walk ends where that is known."""
+        if self._depths[node.value] >= DEEP:
+            return True
+        seen, pending, cost = {node.value}, [node], 0
+        while pending and cost <= COSTLY:
+            node = pending.pop()
+            cost += max(1, self._costs[node.value])
+            for source in _sources(node):
+                if source not in seen and self._is_repeated(source):
+                    seen.add(source)
+                    pending.append(self.nodes[source])
+        return cost > COSTLY
+
+    def _is_repeated(self, value: SSAValue) -> bool:
+        node = self.nodes.get(value)
+        return node is not None and node.axis is None and value not in self.stored

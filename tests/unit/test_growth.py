@@ -1,0 +1,98 @@
+"""What is compiled grows in proportion to the program: operations, kernels, and our own work."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kina
+from kina.backend.lowering import Lowering
+from kina.backend.options import Options
+from kina.frontend.check import check
+from kina.frontend.source import Source
+from kina.passes.scheduling import storing
+
+HEAD = "let f = fn(x: tensor<F32, [N, 24]>) -> tensor<F32, [N, 24]> { "
+NORM = (
+    "let c = x - x.reduce_keep(op=mean, axis=1).broadcast([N, 24]) in "
+    "let v = (c * c).reduce_keep(op=mean, axis=1) + 1e-5 in "
+    "let x = c / v.sqrt().broadcast([N, 24]) + x in "
+)
+ROUND = (
+    "let top = x.reduce_keep(op=max, axis=1).broadcast([N, 24]) in "
+    "let x = x + (x - top).cast(Bool).cast(F32).log() in "
+)
+
+
+def chain(link: str) -> Callable[[int], str]:
+    """A program of so many links."""
+    return lambda count: HEAD + link * count + "x }"
+
+
+CHAINS = {
+    "softmax": chain("let x = x.softmax(axis=1) in "),
+    "norm": chain(NORM),
+    "strike": chain(ROUND),
+    "exp": chain("let x = x.exp() in let x = x.log() in "),
+}
+
+
+def code(text: str) -> str:
+    """What mlir-opt is given."""
+    parts = Lowering(check(Source("growth.kina", text))).parts(Options())
+    return "".join(part.code.mlir for part in parts)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_twice_the_program_is_twice_the_code(name: str) -> None:
+    sizes = [code(CHAINS[name](count)).count("\n") for count in (8, 16, 32)]
+    assert sizes[2] - sizes[1] <= 2.1 * (sizes[1] - sizes[0])
+
+
+@pytest.mark.parametrize("name", ["softmax", "norm", "strike"])
+def test_a_chain_is_cut_into_kernels_of_a_few_reductions(name: str) -> None:
+    kernels = [
+        function
+        for function in code(CHAINS[name](12)).split("func.func private @")
+        if "reduction" in function.partition("{")[2]
+    ]
+    assert len(kernels) >= 12 * (1 if name == "strike" else 2) // storing.DEEP
+    assert all(kernel.count('"reduction"') <= 2 * storing.DEEP for kernel in kernels)
+
+
+@pytest.mark.parametrize("name", ["softmax", "exp"])
+def test_our_own_work_grows_as_the_program_does(name: str) -> None:
+    """Counted in calls of Python functions."""
+    calls: list[int] = []
+    code(CHAINS[name](2))
+    for count in (4, 16):
+        with cProfile.Profile() as profile:
+            code(CHAINS[name](count))
+        calls.append(int(pstats.Stats(profile).total_calls))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
+    assert calls[1] < 4.5 * calls[0]
+
+
+def test_a_value_of_one_stage_is_never_stored() -> None:
+    """However long: nothing would compute it twice."""
+    step = "let y = x.exp() in let x = x + y * y in "
+    kernels = code(chain(step)(20)).count("func.func private")
+    assert kernels == code(chain(step)(1)).count("func.func private")
+
+
+@pytest.mark.parametrize("name", ["softmax", "norm", "strike"])
+def test_storing_changes_no_bit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = CHAINS[name](6)
+    x = np.random.default_rng(7).normal(size=(5, 24)).astype(np.float32)
+    monkeypatch.setenv("KINA_CACHE", str(tmp_path / "stored"))
+    cut = code(text)
+    first = kina.compile(text).f(x)
+    monkeypatch.setenv("KINA_CACHE", str(tmp_path / "whole"))
+    monkeypatch.setattr(storing, "DEEP", 1000)
+    monkeypatch.setattr(storing, "COSTLY", 100_000)
+    assert code(text).count("func.func private") < cut.count("func.func private")
+    np.testing.assert_array_equal(kina.compile(text).f(x).view(np.int32), first.view(np.int32))
