@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from kina.backend import cache, codegen, dispatch
-from kina.backend.c_names import check_symbol
+from kina.backend.c_names import check_symbols
 from kina.backend.codegen import Code
 from kina.backend.exports import chosen
 from kina.backend.metadata import CompiledFunction
@@ -55,8 +55,13 @@ def checked(source: Source, options: Options) -> TypedProgram:
     Raises what the front end raises, and `KinaValueError` for a name that cannot be exported.
     """
     program = chosen(check(source), options.functions)
-    for symbol in _symbols(program, options):
-        check_symbol(symbol, options.prefix)
+    exported = program.exported
+    places = {
+        function.signature.name: source.span(*function.extent)
+        for function in program.functions
+        if function.signature.name in exported
+    }
+    check_symbols(places, options.prefix)
     return program
 
 

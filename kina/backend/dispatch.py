@@ -22,14 +22,20 @@ _CHOICE = """\
 #include <stdlib.h>
 #include <string.h>
 
+#define HIDDEN extern __attribute__((visibility("hidden")))
+#define EXPORTED __attribute__((visibility("default")))
+#define QUOTED(name) #name
+#define STRING(name) QUOTED(name)
+#define SYMBOL(name) __asm__(STRING(__USER_LABEL_PREFIX__) name)
+
 #define LEVELS {levels}
-static const char *const level_names[LEVELS] = {{{names}}};
+static const char *const level$names[LEVELS] = {{{names}}};
 /* The bits that a level adds, as words of cpuid: 1.ecx, 7.ebx, 80000001.ecx, and XCR0. */
-static const uint32_t level_bits[LEVELS][4] = {{
+static const uint32_t level$bits[LEVELS][4] = {{
 {bits}
 }};
 
-static int best_level(void) {{
+static int best$level(void) {{
     uint32_t a, b, c, d, have[4] = {{0, 0, 0, 0}};
     if (__get_cpuid(1, &a, &b, &c, &d)) have[0] = c;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) have[1] = b;
@@ -40,30 +46,32 @@ static int best_level(void) {{
     const char *wanted = getenv("{variable}");
     for (int level = 0; level < LEVELS; level++) {{
         for (int word = 0; word < 4; word++)
-            if ((have[word] & level_bits[level][word]) != level_bits[level][word]) return best;
+            if ((have[word] & level$bits[level][word]) != level$bits[level][word]) return best;
         best = level;
-        if (wanted && strcmp(wanted, level_names[level]) == 0) return best;
+        if (wanted && strcmp(wanted, level$names[level]) == 0) return best;
     }}
     return best;
 }}
 """
 
+# An exported name stands in a string, so it meets no name of C; the file's own have a `$`.
 _FUNCTION = """\
 
-typedef int32_t {symbol}$type({types});
+typedef int32_t type${n}({types});
 {variants}
-static {symbol}$type {symbol}$choose;
-static {symbol}$type *{symbol}$chosen = {symbol}$choose;
+static type${n} choose${n};
+static type${n} *chosen${n} = choose${n};
 
-static int32_t {symbol}$choose({parameters}) {{
-    static {symbol}$type *const variants[LEVELS] = {{{names}}};
-    {symbol}$type *best = variants[best_level()];
-    __atomic_store_n(&{symbol}$chosen, best, __ATOMIC_RELAXED);
+static int32_t choose${n}({parameters}) {{
+    static type${n} *const variants[LEVELS] = {{{names}}};
+    type${n} *best = variants[best$level()];
+    __atomic_store_n(&chosen${n}, best, __ATOMIC_RELAXED);
     return best({arguments});
 }}
 
-__attribute__((visibility("default"))) int32_t {symbol}({parameters}) {{
-    return __atomic_load_n(&{symbol}$chosen, __ATOMIC_RELAXED)({arguments});
+EXPORTED int32_t function${n}({parameters}) SYMBOL("{symbol}");
+int32_t function${n}({parameters}) {{
+    return __atomic_load_n(&chosen${n}, __ATOMIC_RELAXED)({arguments});
 }}
 """
 
@@ -102,19 +110,21 @@ def c_source(functions: Sequence[CompiledFunction], levels: Sequence[str]) -> st
         bits="\n".join(f"    {{{', '.join(f'{w:#x}u' for w in word)}}}," for word in words),
         variable=VARIABLE,
     )
-    return choice + "".join(_function(function, levels) for function in functions)
+    return choice + "".join(
+        _function(number, function, levels) for number, function in enumerate(functions)
+    )
 
 
-def _function(function: CompiledFunction, levels: Sequence[str]) -> str:
+def _function(number: int, function: CompiledFunction, levels: Sequence[str]) -> str:
     signature = function.signature
     types = ["int64_t"] * len(signature.symbols)
     types += ["const void *"] * len(signature.parameters) + ["void *"] * len(signature.results)
     names = [variant(function.symbol, level) for level in levels]
-    hidden = '__attribute__((visibility("hidden")))'
     return _FUNCTION.format(
+        n=number,
         symbol=function.symbol,
         types=", ".join(types),
-        variants="\n".join(f"extern {hidden} {function.symbol}$type {name};" for name in names),
+        variants="\n".join(f"HIDDEN type${number} {name};" for name in names),
         parameters=", ".join(f"{type_} a{index}" for index, type_ in enumerate(types)),
         arguments=", ".join(f"a{index}" for index in range(len(types))),
         names=", ".join(names),

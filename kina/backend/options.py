@@ -9,6 +9,8 @@ from kina.backend.targets import check_target
 from kina.errors import Diagnostic, KinaValueError, Note
 
 DEFAULT_PREFIX = "kina_"
+MAX_PREFIX = 63
+"""As many characters of a name matter in C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,19 @@ class Options:
 
     def __post_init__(self) -> None:
         check_target(self.target)
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.prefix):
-            raise KinaValueError(
-                Diagnostic(
-                    f"the prefix is '{self.prefix}', expected a C identifier",
-                    notes=(Note(f"the default is '{DEFAULT_PREFIX}'"),),
-                )
-            )
+        problem = _prefix_problem(self.prefix)
+        if problem is not None:
+            notes = (Note(f"the default is '{DEFAULT_PREFIX}'"),)
+            raise KinaValueError(Diagnostic(problem, notes=notes))
+
+
+def _prefix_problem(prefix: str) -> str | None:
+    """Why a prefix will not do; None if it will. No prefix at all will."""
+    if len(prefix) > MAX_PREFIX:
+        came = f"{prefix[:MAX_PREFIX]}…"
+        return f"the prefix '{came}' has {len(prefix)} characters, expected {MAX_PREFIX} at most"
+    if prefix.startswith("_"):
+        return f"the prefix is '{prefix}', but C keeps names that start with '_' for itself"
+    if prefix and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
+        return f"the prefix is '{prefix}', expected a C identifier"
+    return None

@@ -25,7 +25,7 @@ def build_library(file: Path, output: Path | None, options: Options) -> None:
         check_replaceable(path, file)
     artifact = build(source, options)
     write(library, artifact.library.read_bytes(), 0o755)
-    write(header_path, header(header_path.name, artifact.functions).encode(), 0o644)
+    write(header_path, header(artifact.functions).encode(), 0o644)
     print(f"wrote {library} ({library.stat().st_size} bytes) and {header_path}")
     for function in artifact.functions:
         print(f"  {function.symbol}: {function.signature}")

@@ -1,9 +1,13 @@
-"""Writes the C header of a library: C99, also fit for C++."""
+"""Writes the C header of a library: C99, also fit for C++.
+
+Its prototypes name no parameter, for any name may be a macro where the header is included: `I` and
+`B0` are in <complex.h> and <termios.h>, `N` in many a program. Names stand in comments.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
 from kina.backend.c_names import distinct
 from kina.backend.metadata import CompiledFunction
@@ -24,50 +28,45 @@ _INTRODUCTION = """\
 """
 
 
-def header(file_name: str, functions: Sequence[CompiledFunction]) -> str:
-    """The header for `functions`; `file_name` makes its include guard."""
+def header(functions: Sequence[CompiledFunction]) -> str:
+    """The header for `functions`.
+
+    What it says makes its include guard, so headers of one file name can meet in one C file.
+    """
     symbols = [function.symbol for function in functions]
     readers = distinct([*symbols, *(f"{symbol}_message" for symbol in symbols)])[len(symbols) :]
-    guard = re.sub(r"[^A-Za-z0-9]", "_", file_name).upper()
-    guard = f"KINA_{guard}"
     parts = [
-        _INTRODUCTION,
-        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n",
+        "#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         *(_prototype(function) for function in functions),
         "#ifdef __cplusplus\n}\n#endif\n",
         *(_messages(function, name) for function, name in zip(functions, readers, strict=True)),
-        "#endif\n",
     ]
-    return "\n".join(parts)
+    content = "\n".join(parts)
+    guard = f"KINA_{sha256(content.encode()).hexdigest()[:24].upper()}_H"
+    return "\n".join([_INTRODUCTION, f"#ifndef {guard}\n#define {guard}\n", content, "#endif\n"])
 
 
 def _prototype(function: CompiledFunction) -> str:
+    arguments = ",\n".join(f"    {argument}" for argument in _arguments(function))
+    return f"/* {function.name} */\nint32_t {function.symbol}(\n{arguments}\n);\n"
+
+
+def _arguments(function: CompiledFunction) -> Iterator[str]:
+    """Each argument's type, with its name in a comment."""
     signature = function.signature
     results = signature.results
     outputs = ["out"] if len(results) == 1 else [f"out{i}" for i in range(len(results))]
-    inputs = [parameter.name for parameter in signature.parameters]
-    names = distinct([*signature.symbols, *inputs, *outputs])
-    count = len(signature.symbols)
-    types = [parameter.type for parameter in signature.parameters]
-    split = count + len(inputs)
-    arguments = [
-        *(f"int64_t {name}" for name in names[:count]),
-        *(
-            f"const {type_.dtype.c} *{name}"
-            for type_, name in zip(types, names[count:split], strict=True)
-        ),
-        *(f"{type_.dtype.c} *{name}" for type_, name in zip(results, names[split:], strict=True)),
-    ]
-    lines = [
-        f" *   {n}: {_shown(t)}" for n, t in zip(names[count:], [*types, *results], strict=True)
-    ]
-    comment = "\n".join([f"/* {signature.name}", *lines, " */"])
-    return f"{comment}\nint32_t {function.symbol}({', '.join(arguments)});\n"
+    for symbol in signature.symbols:
+        yield f"int64_t /* {symbol} */"
+    for parameter in signature.parameters:
+        yield f"const {_pointer(parameter.name, parameter.type)}"
+    for name, type_ in zip(outputs, results, strict=True):
+        yield _pointer(name, type_)
 
 
-def _shown(type_: TensorType) -> str:
-    return f"{type_.dtype} {format_dims(type_.dims)}"
+def _pointer(name: str, type_: TensorType) -> str:
+    return f"{type_.dtype.c} * /* {name}: {type_.dtype} {format_dims(type_.dims)} */"
 
 
 def _messages(function: CompiledFunction, name: str) -> str:
@@ -75,11 +74,11 @@ def _messages(function: CompiledFunction, name: str) -> str:
     cases += list(enumerate(function.messages, start=1))
     lines = [f"    case {code}: return {_literal(text)};" for code, text in cases]
     body = "\n".join(
-        ["    switch (status) {", *lines, '    default: return "unknown status";', "    }"]
+        ["    switch (kina_status) {", *lines, '    default: return "unknown status";', "    }"]
     )
     return (
         f"/* What a status of {function.symbol} means. */\n"
-        f"static inline const char *{name}(int32_t status) {{\n{body}\n}}\n"
+        f"static inline const char *{name}(int32_t kina_status) {{\n{body}\n}}\n"
     )
 
 

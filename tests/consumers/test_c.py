@@ -67,12 +67,29 @@ def test_header_in_cpp(folder: Path) -> None:
 
 def test_header_text(folder: Path) -> None:
     text = (folder / "nll.h").read_text()
-    assert "int32_t kina_nll(int64_t B, int64_t V, const float *logits, " in text
-    assert "(const int32_t *int_, const int32_t *out0, int32_t *out0_, uint8_t *out1);" in text
-    assert "const uint16_t *a, const uint16_t *b, const uint8_t *c, const uint8_t *d, " in text
-    assert "const int16_t *e, const int8_t *f, const int8_t *g, const uint8_t *h, " in text
-    assert "targets: I64 [B]" in text
-    assert "static inline const char *kina_scalar_message_(int32_t status)" in text
+    assert arguments(text, "nll") == [
+        "int64_t /* B */",
+        "int64_t /* V */",
+        "const float * /* logits: F32 [B, V] */",
+        "const int64_t * /* targets: I64 [B] */",
+        "float * /* out: F32 [B] */",
+    ]
+    assert arguments(text, "clash")[2:] == [
+        "int32_t * /* out0: I32 [1] */",
+        "uint8_t * /* out1: Bool [1] */",
+    ]
+    kinds = [argument.split()[1] for argument in arguments(text, "kinds")[1:-1]]
+    assert kinds == [
+        *("uint16_t", "uint16_t", "uint8_t", "uint8_t"),
+        *("int16_t", "int8_t", "int8_t", "uint8_t"),
+    ]
+    assert "static inline const char *kina_scalar_message_(int32_t kina_status)" in text
+
+
+def arguments(text: str, name: str) -> list[str]:
+    """The arguments of a function in a header."""
+    listed = text.partition(f"int32_t kina_{name}(\n")[2].partition("\n);")[0]
+    return [line.strip().removesuffix(",") for line in listed.splitlines()]
 
 
 def needed(library: Path) -> set[str]:

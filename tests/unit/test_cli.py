@@ -294,7 +294,7 @@ def test_build_prefix_and_target(tmp_path: Path) -> None:
         ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
     ).stdout
     assert [line.split()[-1] for line in names.splitlines()] == ["mine_nll"]
-    assert "int32_t mine_nll(const float *logits" in (tmp_path / "l.h").read_text()
+    assert "int32_t mine_nll(\n    const float * /* logits" in (tmp_path / "l.h").read_text()
 
 
 def test_single_target_holds_no_other_code(tmp_path: Path) -> None:
@@ -317,7 +317,10 @@ def test_single_target_holds_no_other_code(tmp_path: Path) -> None:
         (["-o", "../{folder}/p.kina"], "is the program itself"),
         (["-o", "l.so", "--target", "avr"], "unknown target 'avr'"),
         (["-o", "l.so", "--prefix", "9"], "expected a C identifier"),
-        (["-o", "l.so", "--prefix", "mall"], "'malloc', which C has taken"),
+        (["-o", "l.so", "--prefix", "mall"], "'malloc', which is a name of the C library"),
+        (["-o", "l.so", "--prefix", "_"], "C keeps names that start with '_' for itself"),
+        (["-o", "l.so", "--prefix", "p" * 64], "has 64 characters, expected 63 at most"),
+        (["-o", "l.so", "--function", "co"], "it has: oc"),
         (["-o", "/proc/l.so"], "/proc/l.so: cannot write"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from typing import Any
 
@@ -9,6 +10,10 @@ import numpy as np
 import pytest
 
 import kina
+from kina.backend.build import build
+from kina.backend.options import Options
+from kina.backend.targets import FAT, host_machine
+from kina.frontend.source import Source
 from kina.runtime.module import Function, Module
 from kina.runtime.program import Program
 
@@ -87,3 +92,30 @@ def test_parameters_of_any_name(parameters: Any) -> None:
 def test_out_is_the_array_to_write(parameters: Any) -> None:
     with pytest.raises(kina.KinaTypeError, match="pass parameter 'out' by position"):
         parameters(**dict.fromkeys(PARAMETERS, X))
+
+
+# What the compiler's C files, its IR and its tools call things.
+INTERNAL = """
+    best_level LEVELS EXPORTED wanted variants choose0 function0 a0 kina kina_schedule builtin func
+    bit_AVX2 text init fini rax ptr st offset vec_malloc dso_local i32 label
+"""
+
+
+@pytest.mark.parametrize("target", ["native", *FAT])
+def test_exported_names_of_any_kind(target: str) -> None:
+    """Without a prefix, so that each is the name in C, in MLIR, LLVM IR and assembly."""
+    if target in FAT and host_machine() != "x86_64":
+        pytest.skip(f"{target} is not for this machine")
+    names = INTERNAL.split()
+    kind = "tensor<F32, [N]>"
+    text = "\n".join(
+        f"let {name} = fn(N: {kind}) -> {kind} {{ N.exp() + {i}.0 }}"
+        for i, name in enumerate(names)
+    )
+    artifact = build(Source("t.kina", text), Options(target, prefix=""))
+    library = ctypes.CDLL(str(artifact.library))
+    x, result = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    for number, name in enumerate(names):
+        arrays = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, result))
+        assert getattr(library, name)(ctypes.c_int64(3), *arrays) == 0
+        np.testing.assert_array_equal(result, np.full(3, 1 + number))

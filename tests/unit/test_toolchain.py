@@ -117,9 +117,23 @@ def test_tool_that_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         run(CC, [])
 
 
-@pytest.mark.parametrize("prefix", ["", "1x", "a-b", "é", "a b"])
+@pytest.mark.parametrize("prefix", ["1x", "a-b", "é", "a b", "a\n", "9", "µ", "a$"])
 def test_bad_prefix(prefix: str) -> None:
     with pytest.raises(KinaValueError, match="expected a C identifier"):
+        Options(prefix=prefix)
+
+
+def test_length_of_a_prefix() -> None:
+    assert Options(prefix="").prefix == ""
+    assert Options(prefix="p" * 63).prefix == "p" * 63
+    with pytest.raises(KinaValueError, match="has 1000000 characters, expected 63") as raised:
+        Options(prefix="p" * 1_000_000)
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("prefix", ["_", "__kmpc_", "_Z"])
+def test_prefix_that_c_keeps(prefix: str) -> None:
+    with pytest.raises(KinaValueError, match="C keeps names that start with '_' for itself"):
         Options(prefix=prefix)
 
 
