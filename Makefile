@@ -1,4 +1,4 @@
-# make demo | train | test | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+# make demo | train | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,11 +9,14 @@ PARALLEL := -n 2 --dist loadfile
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
 TRAIN := $(VENV)/.installed-train
-BENCH := $(VENV)/.installed-bench
-# PyPI's PyTorch for Linux brings gigabytes of CUDA along; this index has the one for CPUs.
+# The libraries to compare with, of torch, jax, numba and onnxruntime: `make bench PEERS="torch jax"`.
+# They are installed into an environment of their own, PyTorch without CUDA (about 450 MB, all four).
+PEERS ?= torch jax numba onnxruntime
+PEERS_VENV ?= .venv-peers
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index $(TORCH_INDEX)
 
-.PHONY: demo train test lint sweep bench clean
+.PHONY: demo train test test-peers lint sweep bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
@@ -26,6 +29,11 @@ test: $(TEST)
 	$(BIN)/lit -sv -j 2 tests/filecheck
 	$(PYTEST) $(PARALLEL)
 	KINA_TEST_PIPELINE=plain-sample $(PYTEST) $(PARALLEL) tests/numerics
+
+# The tests that need PyTorch or JAX; what could not be installed is skipped, and said.
+test-peers: $(TEST)
+	$(INSTALL_PEERS) torch jax
+	$(PEERS_VENV)/bin/python -m pytest -m "peer and not sweep"
 
 lint: $(TEST)
 	$(BIN)/ruff check .
@@ -51,17 +59,18 @@ $(TEST): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ $(RUN)
 
-bench: $(BENCH)
-	$(BIN)/python benchmarks/run.py
+# torch.compile is measured along with torch.
+COMPARED = kina numpy $(PEERS) $(patsubst torch,torch.compile,$(filter torch,$(PEERS)))
+COMMA := ,
+SPACE := $(subst ,, )
 
-$(BENCH): pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--extra-index-url $(TORCH_INDEX) -e ".[bench]"
-	touch $@ $(RUN)
+bench: $(RUN)
+	$(INSTALL_PEERS) matplotlib $(PEERS)
+	$(PEERS_VENV)/bin/python benchmarks/run.py --peers $(subst $(SPACE),$(COMMA),$(strip $(COMPARED)))
 
 $(TRAIN): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[examples]"
 	touch $@ $(RUN)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS_VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -27,11 +27,6 @@ def module() -> Any:
     return kina.compile(PROGRAM)
 
 
-@pytest.fixture
-def torch() -> ModuleType:
-    return pytest.importorskip("torch", reason="PyTorch is not installed here")
-
-
 class Foreign:
     """An array of another library, which shares its memory by DLPack alone."""
 

@@ -45,16 +45,6 @@ def m() -> kina.Module:
     return kina.compile(PROGRAM)
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
-@pytest.fixture(scope="module")
-def jax() -> Any:
-    return pytest.importorskip("jax", reason="JAX is not installed")
-
-
 def arguments(name: str) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
 

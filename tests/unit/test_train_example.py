@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -177,11 +176,10 @@ def test_the_script_says_at_once_that_matplotlib_is_missing(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.usefixtures("torch")
 def test_pytorch_comes_to_the_same_losses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
     comparison = module("compare_torch", monkeypatch)
     plan = module("training", monkeypatch).Plan(steps=20, batch=512)
     assert comparison.compare(plan) < comparison.TOLERANCE
