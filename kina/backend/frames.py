@@ -8,6 +8,9 @@ they stood, perhaps in a loop. No upstream pass changes either, so it happens he
   still held and returns `OUT_OF_MEMORY`; a slot in the frame per `malloc` says what is held, so
   any control flow will do (`opt` turns the slots into registers);
 - each alloca of constant size moves to the entry block, so a loop cannot grow the stack.
+
+What is read here is text, so it fails closed: whatever touches memory in a form that is not
+expected, another allocator or a stack of run-time size among them, is an error of the compiler.
 """
 
 from __future__ import annotations
@@ -21,13 +24,36 @@ _LABEL = re.compile(r'^("[^"]*"|[\w.$-]+):')
 _ALLOCA = re.compile(r"^  (%[\w.]+) = (alloca [^%]+)$")
 _MALLOC = re.compile(r"^  (%[\w.]+) = call ptr @malloc\(")
 _FREE = re.compile(r"^  call void @free\(ptr (%[\w.]+)\)")
-_DEFINE = re.compile(r"^define .*?\}$", re.MULTILINE | re.DOTALL)
+_DEFINE = re.compile(r"^define .*?^\}$", re.MULTILINE | re.DOTALL)
 _PREDECESSOR = re.compile(r", %([\w.$-]+) \]")
+_TOUCHES_MEMORY = re.compile(r"= alloca\b|@\"?(?:malloc|free)\b|\binvoke\b")
+_FORMS = (_ALLOCA, _MALLOC, _FREE)
+_DECLARED = re.compile(r"^declare [^@]*@\"?([\w.$-]+)", re.MULTILINE)
+_ALLOCATES = re.compile("alloc|memalign|mmap|stacksave")
 
 
 def check_allocations(llvm_ir: str) -> str:
-    """`llvm_ir` with every function's heap checked and its allocas in the entry block."""
+    """`llvm_ir` with every function's heap checked and its allocas in the entry block.
+
+    Raises KinaToolchainError where memory is taken or given back in a form unknown here.
+    """
+    for name in _DECLARED.findall(llvm_ir):
+        if name != "malloc" and _ALLOCATES.search(name):
+            raise _defect(f"{name} is called, which nothing checks")
+    for line in _DEFINE.sub("", llvm_ir).split("\n"):
+        if _TOUCHES_MEMORY.search(line) and not line.startswith("declare "):
+            raise _defect(f"`{line.strip()}` stands in no function")
     return _DEFINE.sub(lambda match: _Function(match[0]).rewrite(), llvm_ir)
+
+
+def _require_known_form(line: str) -> None:
+    """Refuse a line that touches memory, but in no form that is checked."""
+    if _TOUCHES_MEMORY.search(line) and not any(form.match(line) for form in _FORMS):
+        raise _defect(f"nothing checks the memory of `{line.strip()}`")
+
+
+def _defect(what: str) -> KinaToolchainError:
+    return KinaToolchainError(f"{what}; this is a defect of Kina, please report it")
 
 
 class _Function:
@@ -35,6 +61,8 @@ class _Function:
 
     def __init__(self, text: str) -> None:
         header, *body, _ = text.split("\n")
+        for line in body:
+            _require_known_form(line)
         self.header = header
         self.body = _hoist_allocas(body)
         self.slots = [f"%kina.slot{i}" for i in range(sum(map(_is_malloc, self.body)))]
@@ -51,10 +79,7 @@ class _Function:
     def _require_status(self) -> None:
         if not self.header.startswith("define i32 "):
             name = self.header.partition("@")[2].partition("(")[0]
-            raise KinaToolchainError(
-                f"{name}: a temporary is allocated where a failure cannot be reported; "
-                "this is a defect of Kina, please report it"
-            )
+            raise _defect(f"{name}: a temporary is allocated where a failure cannot be reported")
 
     def _entry_slots(self) -> list[str]:
         label = [self.body.pop(0)] if _LABEL.match(self.body[0]) else []
