@@ -25,7 +25,7 @@ from kina.backend.options import Options
 from kina.backend.toolchain import TOOLS, identity
 from kina.errors import Diagnostic, KinaError, KinaValueError, Note
 
-LIBRARY, IR, META = "lib.so", "kina.mlir", "meta.json"
+IR, META = "kina.mlir", "meta.json"
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -35,11 +35,8 @@ class Artifact:
 
     folder: Path
     functions: tuple[CompiledFunction, ...]
-
-    @property
-    def library(self) -> Path:
-        """The shared library."""
-        return self.folder / LIBRARY
+    library: Path
+    """The shared library, or what else was asked for."""
 
     @property
     def kina_ir(self) -> Path:
@@ -57,6 +54,8 @@ def key(name: str, text: str, options: Options) -> str:
         str(options.fast),
         options.prefix,
         " ".join(options.functions),
+        options.product.value,
+        options.soname,
         targets.host_cpu() if options.target == "native" else targets.host_machine(),
         kina_identity(),
         *(identity(tool) for tool in TOOLS),
@@ -182,7 +181,7 @@ def _publish(staging: Path, final: Path) -> None:
 def _write_meta(entry: Path, functions: Sequence[CompiledFunction]) -> None:
     data = {
         "format": metadata.FORMAT,
-        "files": {name: _digest(entry / name) for name in (LIBRARY, IR)},
+        "files": {path.name: _digest(path) for path in entry.iterdir()},
         "functions": metadata.to_json(functions),
     }
     (entry / META).write_text(json.dumps(data), encoding="utf-8")
@@ -195,8 +194,11 @@ def _digest(path: Path) -> str:
 def _read(entry: Path) -> Artifact | None:
     try:
         data = cast("Mapping[str, Any]", json.loads((entry / META).read_bytes()))
-        whole = all(_digest(entry / name) == data["files"][name] for name in (LIBRARY, IR))
+        whole = all(_digest(entry / name) == digest for name, digest in data["files"].items())
+        (library,) = data["files"].keys() - {IR}
         functions = metadata.from_json(data["functions"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Artifact(entry, functions) if whole and data["format"] == metadata.FORMAT else None
+    if not whole or data["format"] != metadata.FORMAT:
+        return None
+    return Artifact(entry, functions, entry / library)

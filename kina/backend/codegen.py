@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,12 +17,15 @@ from kina.backend.prefetch import fetch_next_rows
 from kina.backend.streaming import stream_stores
 from kina.backend.targets import Target, host_machine
 from kina.backend.toolchain import (
+    AR,
     CC,
     LLC,
     MLIR_OPT,
     MLIR_TRANSLATE,
+    OBJCOPY,
     OPT,
     Process,
+    Tool,
     cross_cc,
     openmp_library,
     run,
@@ -129,15 +133,48 @@ def uses_openmp(llvm_ir: str) -> bool:
     return "@__kmpc_fork_call" in llvm_ir
 
 
-def link(inputs: Sequence[Path], path: Path, target: Target, *, openmp: bool = False) -> None:
+def link(
+    inputs: Sequence[Path], path: Path, target: Target, soname: str = "", *, openmp: bool = False
+) -> None:
     """Link objects (and compile C files) to a library that depends on libc at most.
 
     With `openmp` it depends on LLVM's OpenMP runtime as well, where this machine has it.
     """
-    compiler = CC if target.machine in ("", host_machine()) else cross_cc(target.machine)
-    c_flags = _C_FLAGS if any(item.suffix == ".c" for item in inputs) else ()
+    compiler = _compiler(target)
     libraries = _openmp_arguments(openmp_library(compiler)) if openmp else []
-    run(compiler, [*_LINK_FLAGS[sys.platform], *c_flags, "-o", path, *inputs, *libraries])
+    flags = [*_LINK_FLAGS[sys.platform], *_named(soname), *_c_flags(inputs)]
+    run(compiler, [*flags, "-o", path, *inputs, *libraries])
+
+
+def merge(inputs: Sequence[Path], path: Path, target: Target) -> None:
+    """Make one object file of several (and of C files), or a static library of that one.
+
+    What they share among themselves becomes local: two such files can meet in one program.
+    """
+    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
+        merged, local = Path(folder, "merged.o"), Path(folder, "kina.o")
+        run(_compiler(target), ["-r", "-nostdlib", *_c_flags(inputs), "-o", merged, *inputs])
+        run(OBJCOPY, ["--localize-hidden", merged, local])
+        if path.suffix == ".a":
+            run(AR, ["rcsD", path, local])
+        else:
+            shutil.copyfile(local, path)
+
+
+def _compiler(target: Target) -> Tool:
+    return CC if target.machine in ("", host_machine()) else cross_cc(target.machine)
+
+
+def _c_flags(inputs: Sequence[Path]) -> Sequence[str]:
+    return _C_FLAGS if any(item.suffix == ".c" for item in inputs) else ()
+
+
+def _named(soname: str) -> list[str]:
+    """One argument each, since a name may have a comma."""
+    if not soname:
+        return []
+    words = ("-install_name", f"@rpath/{soname}") if sys.platform == "darwin" else ("-h", soname)
+    return [part for word in words for part in ("-Xlinker", word)]
 
 
 def _openmp_arguments(library: Path) -> list[str | Path]:

@@ -45,7 +45,7 @@ def compile_program(
                 tools.compile(targets, part.code)
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
-        tools.link(list(functions.values()), folder / cache.LIBRARY)
+        tools.link(list(functions.values()), folder / options.product.value, options.soname)
     return list(functions.values())
 
 
@@ -106,7 +106,7 @@ class _Tools:
         compilers = [(target, self._compilers.pop(target, None)) for target in group]
         self._parts.append(self._pool.submit(self._translate, code, translator, compilers))
 
-    def link(self, functions: Sequence[CompiledFunction], library: Path) -> None:
+    def link(self, functions: Sequence[CompiledFunction], library: Path, soname: str) -> None:
         """Write a library that exports `functions` alone, once all code is there."""
         parts = [part.result() for part in self._parts]
         inputs = [made.result() for part in parts for made in part.objects]
@@ -115,7 +115,10 @@ class _Tools:
             levels = [target.name for target in self._targets]
             inputs[-1].write_text(dispatch.c_source(functions, levels), encoding="utf-8")
         openmp = any(part.openmp for part in parts)
-        codegen.link(inputs, library, self._targets[0], openmp=openmp)
+        if library.suffix == ".so":
+            codegen.link(inputs, library, self._targets[0], soname, openmp=openmp)
+        else:
+            codegen.merge(inputs, library, self._targets[0])
 
     def _translate(
         self,

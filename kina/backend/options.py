@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kina.backend.targets import check_target
 from kina.errors import Diagnostic, KinaValueError, Note
@@ -11,6 +12,14 @@ from kina.errors import Diagnostic, KinaValueError, Note
 DEFAULT_PREFIX = "kina_"
 MAX_PREFIX = 63
 """As many characters of a name matter in C."""
+
+
+class Product(StrEnum):
+    """What to make of a program; the value is the file's name in the cache."""
+
+    SHARED = "lib.so"
+    ARCHIVE = "lib.a"
+    OBJECT = "lib.o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,9 @@ class Options:
     """Fused and vectorised, or plain loops in the form of the specification."""
     functions: tuple[str, ...] = ()
     """What to export of what is not private; empty: all of it."""
+    product: Product = Product.SHARED
+    soname: str = ""
+    """What a program that is linked with a shared library asks the loader for."""
 
     def __post_init__(self) -> None:
         check_target(self.target)

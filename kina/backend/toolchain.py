@@ -54,6 +54,8 @@ MLIR_OPT = _llvm_tool("mlir-opt", "mlir")
 MLIR_TRANSLATE = _llvm_tool("mlir-translate", "mlir")
 OPT = _llvm_tool("opt", "llvm")
 LLC = _llvm_tool("llc", "llvm")
+AR = _llvm_tool("llvm-ar", "llvm")
+OBJCOPY = _llvm_tool("llvm-objcopy", "llvm")
 CC = Tool(
     "cc",
     ("cc", "gcc", "clang"),
@@ -71,6 +73,9 @@ def cross_cc(machine: str) -> Tool:
 
 
 TOOLS = (MLIR_OPT, MLIR_TRANSLATE, OPT, LLC, CC)
+"""What every compilation needs."""
+STATIC_TOOLS = (AR, OBJCOPY)
+"""What static libraries and object files need beside that."""
 
 OPENMP_VARIABLE = "KINA_LIBOMP"
 _OPENMP_NAMES = ("libomp.so", "libomp.dylib")

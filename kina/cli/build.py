@@ -1,32 +1,78 @@
-"""`kina build`: a shared library and its header."""
+"""`kina build`: a library or an object file, its header, and a file for pkg-config."""
 
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kina.backend.build import build
-from kina.backend.options import Options
+from kina.backend.options import Options, Product
 from kina.cli.files import check_replaceable, write
-from kina.errors import KinaValueError
+from kina.cli.pkg_config import pkg_config_file
+from kina.errors import Diagnostic, KinaValueError, Note
 from kina.frontend.source import Source
 from kina.runtime.header import header
 
+_PRODUCTS = {".so": Product.SHARED, ".a": Product.ARCHIVE, ".o": Product.OBJECT}
+if sys.platform == "darwin":
+    _PRODUCTS[".dylib"] = Product.SHARED
 
-def build_library(file: Path, output: Path | None, options: Options) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """The files to write."""
+
+    library: Path
+    product: Product
+    header: Path
+    pkg_config: Path | None
+
+    @classmethod
+    def of(cls, library: Path, program: Path, pkg_config: bool) -> _Output:
+        """What the name of a library says.
+
+        Raises `KinaValueError` if it says nothing, or if something cannot be written.
+        """
+        _check_folder(library)
+        check_replaceable(library, program)
+        if library.suffix == ".h":
+            raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
+        # A shared library may have a version behind its suffix: libx.so.1.2
+        plain = library.with_name(library.name.rstrip("0123456789.") or library.name)
+        path = plain if plain.suffix == ".so" else library
+        product = _PRODUCTS.get(path.suffix)
+        if product is None:
+            note = Note("expected .so (shared library), .a (static library) or .o (object file)")
+            message = f"{library}: the name does not say what to write"
+            raise KinaValueError(Diagnostic(message, notes=(note,)))
+        if product is not Product.SHARED and not sys.platform.startswith("linux"):
+            note = Note("give the library .so")
+            message = f"{library}: static libraries and object files are made on Linux only"
+            raise KinaValueError(Diagnostic(message, notes=(note,)))
+        beside = [path.with_suffix(suffix) for suffix in (".h", ".pc")[: 1 + pkg_config]]
+        for other in beside:
+            check_replaceable(other, program)
+        return cls(library, product, beside[0], beside[1] if pkg_config else None)
+
+
+def build_library(
+    file: Path, output: Path | None, options: Options, *, pkg_config: bool = False
+) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
-    library = output or Path(file.name).with_suffix(".so")
-    _check_folder(library)
-    header_path = library.with_suffix(".h")
-    if header_path == library:
-        raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
     source = Source.read(file)
-    for path in (library, header_path):
-        check_replaceable(path, file)
-    artifact = build(source, options)
-    write(library, artifact.library.read_bytes(), 0o755)
-    write(header_path, header(artifact.functions).encode(), 0o644)
-    print(f"wrote {library} ({library.stat().st_size} bytes) and {header_path}")
+    files = _Output.of(output or Path(file.name).with_suffix(".so"), file, pkg_config)
+    described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
+    soname = files.library.name if files.product is Product.SHARED else ""
+    artifact = build(source, replace(options, product=files.product, soname=soname))
+    mode = 0o755 if files.product is Product.SHARED else 0o644
+    write(files.library, artifact.library.read_bytes(), mode)
+    write(files.header, header(artifact.functions).encode(), 0o644)
+    if files.pkg_config is not None:
+        write(files.pkg_config, described.encode(), 0o644)
+    others = " and ".join(str(path) for path in (files.header, files.pkg_config) if path)
+    print(f"wrote {files.library} ({files.library.stat().st_size} bytes) and {others}")
     for function in artifact.functions:
         print(f"  {function.symbol}: {function.signature}")
 

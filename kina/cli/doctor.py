@@ -6,7 +6,7 @@ import platform
 
 import kina
 from kina.backend import cache, targets
-from kina.backend.toolchain import TOOLS, Tool, find, version_of
+from kina.backend.toolchain import STATIC_TOOLS, TOOLS, Tool, find, version_of
 from kina.cli.version import package
 from kina.errors import KinaError, KinaToolchainError, render_all
 
@@ -19,7 +19,7 @@ def report() -> int:
     print(f"  CPU: {targets.host_cpu().partition('|')[0]}")
     for name in _PACKAGES:
         print(f"  {name}: {package(name)}")
-    failed = [tool.name for tool in TOOLS if not _show(tool)]
+    failed = [tool.name for tool in TOOLS + STATIC_TOOLS if not _show(tool)]
     try:
         print(f"  cache: {cache.folder()}")
     except KinaError as error:

@@ -100,7 +100,12 @@ def build(
     file: Program,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The library to write [default: ./FILE with .so]."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="What to write: .so (shared library), .a (static library) or .o (object file) "
+            "[default: ./FILE with .so].",
+        ),
     ] = None,
     target: TargetOption = None,
     threads: Annotated[bool, typer.Option(help="Use OpenMP where the work is worth it.")] = True,
@@ -109,15 +114,18 @@ def build(
         list[str] | None,
         typer.Option(help="Export this function; repeatable [default: all but _private ones]."),
     ] = None,
+    pkg_config: Annotated[
+        bool, typer.Option("--pkg-config", help="Write a .pc file beside the library as well.")
+    ] = False,
 ) -> None:
-    """Write a shared library for C, and its header beside it."""
+    """Write a library for C, and its header beside it."""
     from kina.backend.options import Options
     from kina.backend.targets import default_build_target
     from kina.cli.build import build_library
 
     functions = tuple(function or ())
     options = Options(target or default_build_target(), threads, prefix, functions=functions)
-    build_library(file, output, options)
+    build_library(file, output, options, pkg_config=pkg_config)
 
 
 @app.command()

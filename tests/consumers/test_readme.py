@@ -1,6 +1,7 @@
 """Runs what the README shows: its program, its Python, its C and its error."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -49,9 +50,15 @@ def test_the_c_program_compiles_without_a_warning_and_prints_what_it_says(tmp_pa
     built = kina("build", "examples/storylm0_nll.kina", "-o", str(tmp_path / "libnll.so"))
     assert built.returncode == 0, built.stderr
     (tmp_path / "main.c").write_text(block("c", "int main"), encoding="utf-8")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "main.c", "./libnll.so", "-o", "main"]
-    subprocess.run([compiler, *flags], cwd=tmp_path, check=True)
-    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    (line,) = re.findall(r"^    (cc .*main\.c.*) && \./main$", README, re.MULTILINE)
+    command = [compiler, *shlex.split(line)[1:]]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    # From any folder, and with the library moved along.
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("main", "libnll.so"):
+        (tmp_path / name).rename(moved / name)
+    done = subprocess.run([moved / "main"], capture_output=True, text=True, check=True)
     assert done.stdout == block("text", "status 0")
 
 
