@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.arrays import Array, numpy_dtype
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
-from kina.runtime.foreign import as_ndarray
+from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
 from kina.types import Dim, Parameter, Signature, TensorType, format_dims
 
@@ -83,7 +83,7 @@ def _wrong_call(signature: Signature, problem: str, *advice: str) -> KinaTypeErr
 
 def _checked(signature: Signature, parameter: Parameter, value: object) -> Array:
     what = f"{signature.name}: parameter '{parameter.name}'"
-    array = as_ndarray(what, value)
+    array = as_input(what, value)
     check_dtype(what, parameter.type, array)
     if not _fits(parameter.type.dims, array.shape):
         raise wrong_shape(what, parameter.type.dims, array)
@@ -96,7 +96,7 @@ def check_dtype(what: str, type_: TensorType, array: Array) -> None:
     if array.dtype == wanted:
         return
     came = str(array.dtype)
-    if array.dtype.newbyteorder() == wanted:
+    if array.dtype == wanted.newbyteorder():
         came += " (the other byte order)"
     notes = (Note("Kina never converts by itself: pass x.astype(…) if that is meant"),)
     raise KinaTypeError(
@@ -181,7 +181,7 @@ def _as_tuple(out: object) -> tuple[object, ...]:
 
 
 def _checked_output(what: str, type_: TensorType, shape: tuple[int, ...], value: object) -> Array:
-    array = as_ndarray(what, value)
+    array = as_output(what, value)
     check_dtype(what, type_, array)
     if array.shape != shape:
         raise wrong_shape(what, shape, array)

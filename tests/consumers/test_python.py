@@ -95,6 +95,58 @@ def test_torch(module: Any, torch: ModuleType) -> None:
     np.testing.assert_allclose(out, wanted.detach(), rtol=1e-6)
 
 
+def test_torch_negative_bit(module: Any, torch: ModuleType) -> None:
+    """DLPack would share the memory, which holds the other sign."""
+    x = torch.complex(torch.randn(3, 5), torch.randn(3, 5)).conj().imag
+    assert x.is_neg()
+    np.testing.assert_array_equal(module.logp(x), module.logp(x.resolve_neg()))
+    np.testing.assert_array_equal(module.logp.reference(x), module.logp.reference(x.resolve_neg()))
+    with pytest.raises(kina.KinaValueError, match=r"pass x\.resolve_neg\(\)"):
+        module.logp(torch.zeros(3, 5), out=x)
+
+
+def odd_tensors(torch: Any) -> dict[str, tuple[Any, str]]:
+    """[2, 2] tensors that are not plain memory, and the advice for each."""
+    x = torch.eye(2)
+    freed = torch.eye(2)
+    freed.untyped_storage().resize_(0)
+    return {
+        "meta": (torch.empty(2, 2, device="meta"), "make one on the CPU"),
+        "gradient": (torch.eye(2, requires_grad=True), r"pass x\.detach\(\)"),
+        "parameter": (torch.nn.Parameter(torch.eye(2)), r"pass x\.detach\(\)"),
+        "conjugate": (torch.complex(x, x).conj(), r"pass x\.resolve_conj\(\)"),
+        "sparse": (x.to_sparse(), r"pass x\.to_dense\(\)"),
+        "sparse rows": (x.to_sparse_csr(), r"pass x\.to_dense\(\)"),
+        "mkldnn": (x.to_mkldnn(), r"pass x\.to_dense\(\)"),
+        "quantised": (torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), r"pass x\.dequantize\(\)"),
+        "nested": (torch.nested.nested_tensor([x[0], x[0, :1]]), "pad it"),
+        "zero tensor": (torch._efficientzerotensor(2, 2), "has no memory"),
+        "freed": (freed, "has no memory"),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_odd_torch_tensors(module: Any, torch: ModuleType) -> None:
+    for tensor, advice in odd_tensors(torch).values():
+        with pytest.raises(kina.KinaValueError, match=advice):
+            module.logp(tensor)
+        with pytest.raises(kina.KinaValueError, match=advice):
+            module.logp(np.zeros((2, 2), np.float32), out=tensor)
+
+
+def test_usual_torch_tensors(module: Any, torch: ModuleType) -> None:
+    class Named(torch.Tensor):
+        """A subclass with the memory of a tensor."""
+
+    x = torch.randn(3, 5)
+    wanted = module.logp(x.numpy())
+    inference = torch.inference_mode()(x.clone)()
+    for tensor in (x.as_subclass(Named), inference, x.T.contiguous().T, x.flip(0).flip(0)):
+        np.testing.assert_array_equal(module.logp(tensor), wanted)
+    expanded = x[:1].expand(3, 5)
+    np.testing.assert_array_equal(module.logp(expanded), np.repeat(wanted[:1], 3, axis=0))
+
+
 def test_torch_bfloat16(module: Any, torch: ModuleType) -> None:
     x = torch.tensor([1.0, -2.0], dtype=torch.bfloat16)
     with pytest.raises(kina.KinaValueError, match=r"ml_dtypes\.bfloat16"):
