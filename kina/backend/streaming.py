@@ -39,7 +39,8 @@ _LOOP = re.compile(
     re.MULTILINE,
 )
 _STORE = re.compile(r"^  store <(\d+) x (\w+)> (%\d+), ptr (%\d+), align \d+\n", re.MULTILINE)
-_EFFECT = re.compile(r"^  (?:store|call void|br)\b", re.MULTILINE)
+# A prefetch is none: it may ask for any place.
+_EFFECT = re.compile(r"^  (?:store\b|br\b|call void (?!@llvm\.prefetch))", re.MULTILINE)
 _LOAD = re.compile(r" (?:load|masked\.load)[^\n]*?ptr (?:align \d+ )?(%[\w.]+)")
 _NAME = re.compile(r"%\d+\b")
 

@@ -74,5 +74,12 @@ def test_other_loops_stay(old: str, new: str) -> None:
     assert streamed(kernel) == kernel + ASKS.replace("WHAT", "51463168")
 
 
+def test_a_prefetch_is_no_effect() -> None:
+    fetch = "  call void @llvm.prefetch.p0(ptr %8, i32 0, i32 2, i32 1)\n  %10 ="
+    assert "!nontemporal" in streamed(KERNEL.replace("  %10 =", fetch))
+    call = fetch.replace("llvm.prefetch", "other")
+    assert "!nontemporal" not in streamed(KERNEL.replace("  %10 =", call))
+
+
 def test_other_functions_stay() -> None:
     assert stream_stores(KERNEL) == KERNEL

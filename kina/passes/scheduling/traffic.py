@@ -29,8 +29,10 @@ AHEAD = "kina-ahead"
 """The attribute that asks for prefetches of what is walked once."""
 DISTANCE = 8192
 """Bytes from a load to what is fetched with it."""
-LARGE = 1 << 21
-"""Elements of a result that may be."""
+LARGE = 8 << 20
+"""Bytes of a result that may be."""
+LONG = 1 << 21
+"""Elements of a tensor that do not stay in a core's cache until they are walked."""
 LENGTHS = range(1 << 7, 1 << 18)
 """Elements of a row that is long enough to be worth it, and short enough for a core's cache."""
 NEAREST = 512
@@ -89,7 +91,7 @@ def streams(kernel: Kernel, space: Space) -> Iterator[Hint]:
     for (value, access), stages in _walks(kernel).items():
         size = Size.product(shape_of(value))
         walked = space.access(kernel.frame, stages[0], access)
-        if len(stages) == 1 and space.axis in walked and _is_large(size):
+        if len(stages) == 1 and space.axis in walked and _may_reach(LONG, size):
             yield value, Size(DISTANCE // _bytes(value))
 
 
@@ -110,13 +112,13 @@ def _bytes(value: SSAValue) -> int:
     return element.size
 
 
-def _is_large(size: Size) -> bool:
-    return bool(size.factors) or size.known >= LARGE
+def _may_reach(least: int, size: Size) -> bool:
+    return bool(size.factors) or size.known >= least
 
 
 def large_results(kernel: Kernel) -> Iterator[Hint]:
     """The stored values that may be large, with their numbers of elements."""
     for value in kernel.outputs:
         size = Size.product(shape_of(value))
-        if _is_large(size):
+        if _may_reach(LARGE // _bytes(value), size):
             yield value, size
