@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         KinaToolchainError,
         KinaTypeError,
         KinaValueError,
+        KinaWarning,
     )
     from kina.runtime.loading import compile, load
     from kina.runtime.module import Function, Module
@@ -33,6 +34,7 @@ __all__ = [
     "KinaToolchainError",
     "KinaTypeError",
     "KinaValueError",
+    "KinaWarning",
     "Module",
     "compile",
     "load",
@@ -42,7 +44,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    **{name: "kina.errors" for name in __all__ if name.endswith("Error")},
+    **{name: "kina.errors" for name in __all__ if name.endswith(("Error", "Warning"))},
     **dict.fromkeys(("compile", "load"), "kina.runtime.loading"),
     **dict.fromkeys(("Function", "Module"), "kina.runtime.module"),
     "set_num_threads": "kina.runtime.threads",

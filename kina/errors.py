@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 TAB_WIDTH = 4
 MAX_SHOWN = 160
@@ -62,18 +63,26 @@ class Note:
         return f"{self.span}: note: {self.message}\n{self.span.render()}"
 
 
+class Severity(StrEnum):
+    """Whether a remark stops the compiler."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error: its message, its place if it has one, and notes."""
+    """One error or warning: its message, its place if it has one, and notes."""
 
     message: str
     span: Span | None = None
     notes: tuple[Note, ...] = ()
+    severity: Severity = Severity.ERROR
 
     def render(self) -> str:
         """The text a person reads, without a newline at its end."""
         place = f"{self.span}: " if self.span is not None else ""
-        lines = [f"{place}error: {self.message}"]
+        lines = [f"{place}{self.severity}: {self.message}"]
         if self.span is not None and self.span.has_text:
             lines.append(self.span.render())
         lines.extend(note.render() for note in self.notes)
@@ -114,6 +123,17 @@ class KinaIndexError(KinaError, IndexError):
 
 class KinaToolchainError(KinaError, RuntimeError):
     """A compiler tool that is missing, too old, or failed."""
+
+
+class KinaWarning(UserWarning):
+    """A program that compiles and may not mean what its author thinks; holds one diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        super().__init__(diagnostic)
+
+    def __str__(self) -> str:
+        return self.diagnostic.render()
 
 
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:

@@ -13,14 +13,14 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from kina.backend import metadata, targets
-from kina.backend.metadata import CompiledFunction
+from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.toolchain import TOOLS, identity
 from kina.errors import Diagnostic, KinaError, KinaValueError, Note
@@ -37,6 +37,7 @@ class Artifact:
     functions: tuple[CompiledFunction, ...]
     library: Path
     """The shared library, or what else was asked for."""
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def kina_ir(self) -> Path:
@@ -130,15 +131,14 @@ def lookup(name: str) -> Artifact | None:
     return _read((Path(chosen) if chosen else folder()) / name)
 
 
-def store(name: str, write: Callable[[Path], Sequence[CompiledFunction]]) -> Artifact:
+def store(name: str, write: Callable[[Path], Compiled]) -> Artifact:
     """The entry called `name`, made by `write` into a fresh folder.
 
     Two processes may make one entry at once: each builds its own, the first to finish names it.
     """
     root = folder()
     with _staging(root) as staging:
-        functions = write(staging)
-        _write_meta(staging, functions)
+        _write_meta(staging, write(staging))
         final = root / name
         _publish(staging, final)
     entry = _read(final)
@@ -178,11 +178,11 @@ def _publish(staging: Path, final: Path) -> None:
             return
 
 
-def _write_meta(entry: Path, functions: Sequence[CompiledFunction]) -> None:
+def _write_meta(entry: Path, compiled: Compiled) -> None:
     data = {
         "format": metadata.FORMAT,
         "files": {path.name: _digest(path) for path in entry.iterdir()},
-        "functions": metadata.to_json(functions),
+        **metadata.to_json(compiled),
     }
     (entry / META).write_text(json.dumps(data), encoding="utf-8")
 
@@ -196,9 +196,9 @@ def _read(entry: Path) -> Artifact | None:
         data = cast("Mapping[str, Any]", json.loads((entry / META).read_bytes()))
         whole = all(_digest(entry / name) == digest for name, digest in data["files"].items())
         (library,) = data["files"].keys() - {IR}
-        functions = metadata.from_json(data["functions"])
+        compiled = metadata.from_json(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     if not whole or data["format"] != metadata.FORMAT:
         return None
-    return Artifact(entry, functions, entry / library)
+    return Artifact(entry, compiled.functions, entry / library, compiled.warnings)

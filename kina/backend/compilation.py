@@ -15,7 +15,7 @@ from kina.backend import cache, codegen, dispatch
 from kina.backend.c_names import check_symbols
 from kina.backend.codegen import Code
 from kina.backend.exports import chosen
-from kina.backend.metadata import CompiledFunction
+from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
 from kina.dtypes import DTYPES
@@ -26,7 +26,7 @@ from kina.frontend.typed import TypedProgram
 
 def compile_program(
     source: Source, options: Options, folder: Path, meanwhile: Callable[[], object]
-) -> Sequence[CompiledFunction]:
+) -> Compiled:
     """Write the library and the kina IR to `folder`; errors as `build`.
 
     `meanwhile` is called while the tools run.
@@ -46,7 +46,7 @@ def compile_program(
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
         tools.link(list(functions.values()), folder / options.product.value, options.soname)
-    return list(functions.values())
+    return Compiled(tuple(functions.values()), program.warnings)
 
 
 def checked(source: Source, options: Options) -> TypedProgram:

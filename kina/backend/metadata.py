@@ -6,13 +6,14 @@ Reading it needs neither xDSL nor the source, so a cached program loads fast.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from kina.dtypes import DTYPES
+from kina.errors import Diagnostic, Note, Severity, Span
 from kina.types import Dim, Parameter, Placement, Signature, TensorType, TupleType, Type
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
 
 
@@ -35,8 +36,39 @@ class CompiledFunction:
         return self.signature.name
 
 
-def to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, object]]:
-    """The functions as plain lists and dicts."""
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a compiled library says about itself."""
+
+    functions: tuple[CompiledFunction, ...]
+    warnings: tuple[Diagnostic, ...]
+
+
+def to_json(compiled: Compiled) -> dict[str, object]:
+    """It as plain lists and dicts."""
+    return {
+        "functions": _functions_to_json(compiled.functions),
+        "warnings": [asdict(warning) for warning in compiled.warnings],
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Compiled:
+    """The inverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+    warnings = tuple(_diagnostic_from_json(warning) for warning in data["warnings"])
+    return Compiled(_functions_from_json(data["functions"]), warnings)
+
+
+def _diagnostic_from_json(data: Mapping[str, Any]) -> Diagnostic:
+    notes = tuple(Note(note["message"], _span_from_json(note["span"])) for note in data["notes"])
+    span = _span_from_json(data["span"])
+    return Diagnostic(data["message"], span, notes, Severity(data["severity"]))
+
+
+def _span_from_json(data: Mapping[str, Any] | None) -> Span | None:
+    return None if data is None else Span(**data)
+
+
+def _functions_to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, object]]:
     return [
         {
             "name": function.name,
@@ -53,8 +85,7 @@ def to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, object]]:
     ]
 
 
-def from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFunction, ...]:
-    """The inverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFunction, ...]:
     return tuple(
         CompiledFunction(
             Signature(

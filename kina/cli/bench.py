@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from kina.arrays import Array
+from kina.backend.options import Options
 from kina.cli.inputs import Inputs
 from kina.cli.memory_limit import MEMORY_BOUND_BYTES, mover
 from kina.cli.run import as_tuple, choose
 from kina.cli.timing import calls_per_sample, duration, sample, size, three_digits
+from kina.cli.warning import WarningMode, show
 from kina.errors import KinaValueError
-from kina.runtime.loading import load
+from kina.frontend.source import Source
+from kina.runtime.loading import load_source
 from kina.runtime.module import Function
 from kina.runtime.threads import set_num_threads
 
@@ -44,7 +47,9 @@ def bench_function(
     """
     if repeat < 1:
         raise KinaValueError(f"--repeat {repeat}: expected at least 1")
-    function = choose(load(file), name)
+    warn = partial(show, mode=WarningMode.SHOW)
+    module = load_source(Source.read(file), Options(), warn=warn)
+    function = choose(module, name)
     count = (os.cpu_count() or 1) if threads is None else threads
     set_num_threads(count)
     inputs = Inputs(function, given, sizes)

@@ -11,6 +11,7 @@ from kina.backend.build import build
 from kina.backend.options import Options, Product
 from kina.cli.files import check_replaceable, write
 from kina.cli.pkg_config import pkg_config_file
+from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.frontend.source import Source
 from kina.runtime.header import header
@@ -58,7 +59,12 @@ class _Output:
 
 
 def build_library(
-    file: Path, output: Path | None, options: Options, *, pkg_config: bool = False
+    file: Path,
+    output: Path | None,
+    options: Options,
+    warned: WarningMode,
+    *,
+    pkg_config: bool = False,
 ) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
     source = Source.read(file)
@@ -66,6 +72,7 @@ def build_library(
     described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
     soname = files.library.name if files.product is Product.SHARED else ""
     artifact = build(source, replace(options, product=files.product, soname=soname))
+    show(artifact.warnings, warned)
     mode = 0o755 if files.product is Product.SHARED else 0o644
     write(files.library, artifact.library.read_bytes(), mode)
     write(files.header, header(artifact.functions).encode(), 0o644)

@@ -6,20 +6,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kina.cli.warning import WarningMode, show
 from kina.errors import KinaError, render_all
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.types import is_private
 
 
-def check_files(files: Sequence[Path]) -> int:
+def check_files(files: Sequence[Path], mode: WarningMode) -> int:
     """Print each program's errors or its functions' types; 1 if any has errors."""
-    return max([_check_file(file) for file in files])
+    return max([_check_file(file, mode) for file in files])
 
 
-def _check_file(file: Path) -> int:
+def _check_file(file: Path, mode: WarningMode) -> int:
     try:
         program = check(Source.read(file))
+        show(program.warnings, mode)
     except KinaError as error:
         print(render_all(error.diagnostics), file=sys.stderr)
         return 1

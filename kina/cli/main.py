@@ -10,12 +10,14 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kina.cli.garbage import seldom_collect
+from kina.cli.warning import WarningMode, show
 from kina.errors import KinaError, render_all
 
 app = typer.Typer(
@@ -53,6 +55,11 @@ Sizes = Annotated[
 ]
 
 
+Warned = Annotated[
+    WarningMode, typer.Option("-W", "--warnings", help="What becomes of a program's warnings.")
+]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from kina.cli.version import versions
@@ -74,11 +81,12 @@ def options(
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=".kina programs.")],
+    warned: Warned = WarningMode.SHOW,
 ) -> int:
     """Report the errors of programs, or their functions' types."""
     from kina.cli.check import check_files
 
-    return check_files(files)
+    return check_files(files, warned)
 
 
 @app.command()
@@ -117,6 +125,7 @@ def build(
     pkg_config: Annotated[
         bool, typer.Option("--pkg-config", help="Write a .pc file beside the library as well.")
     ] = False,
+    warned: Warned = WarningMode.SHOW,
 ) -> None:
     """Write a library for C, and its header beside it."""
     from kina.backend.options import Options
@@ -125,7 +134,7 @@ def build(
 
     functions = tuple(function or ())
     options = Options(target or default_build_target(), threads, prefix, functions=functions)
-    build_library(file, output, options, pkg_config=pkg_config)
+    build_library(file, output, options, warned, pkg_config=pkg_config)
 
 
 @app.command()
@@ -138,6 +147,7 @@ def run(
         Path | None, typer.Option("-o", "--output", help="A folder for the results (.npy).")
     ] = None,
     verify: Annotated[bool, typer.Option(help="Compare with the NumPy reference.")] = False,
+    warned: Warned = WarningMode.SHOW,
 ) -> None:
     """Run a function, by default on seeded random inputs, and print what it gives."""
     from kina.backend.options import Options
@@ -145,7 +155,8 @@ def run(
     from kina.runtime.loading import load_source
 
     # This command's own imports (NumPy) are made while the compiler's tools run.
-    module = load_source(Source.read(file), Options(), needed="kina.cli.run")
+    warn = partial(show, mode=warned)
+    module = load_source(Source.read(file), Options(), needed="kina.cli.run", warn=warn)
     from kina.cli.run import run_function
 
     run_function(module, fn, arg or [], size or [], output, verify)

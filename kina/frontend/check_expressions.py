@@ -24,6 +24,7 @@ from kina.frontend.ast import (
 from kina.frontend.calls import CallChecker
 from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context
+from kina.frontend.decimals import text_is_rounder
 from kina.frontend.exact import (
     Number,
     NumberError,
@@ -157,10 +158,14 @@ class ExpressionChecker:
 
     def _value(self, value: LiteralValue, type_: TensorType) -> Scalar | Wrong:
         try:
-            return read_value(value.text, type_.dtype)
+            found = read_value(value.text, type_.dtype)
         except NumberError as error:
-            self._report.error(str(error), value.extent)
+            self._report.error(str(error), value.extent, help=error.help)
             return WRONG
+        if isinstance(found, float) and text_is_rounder(value.text, found):
+            exact = read_number(value.text)
+            self._operations.warn_rounder(exact, found, type_.dtype, value.extent)
+        return found
 
     def _count_fits(self, node: Literal, type_: TensorType) -> bool:
         found = len(node.values)

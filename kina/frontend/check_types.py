@@ -7,6 +7,7 @@ from math import prod
 
 from kina.dtypes import DTYPES, RESERVED, DType
 from kina.frontend.ast import DimExpr, Dims, Identifier, Size, TypeExpr
+from kina.frontend.decimals import quoted
 from kina.frontend.report import Report, suggest
 from kina.types import Dim, Placement, TensorType
 
@@ -101,6 +102,6 @@ def _resolve_size(dim: Size, report: Report) -> int | None:
         report.error("a dimension is at least 1, found 0", dim.extent)
         return None
     if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
-        report.error(f"a dimension is at most 2^63 - 1, found {digits[:24]}", dim.extent)
+        report.error(f"a dimension is at most 2^63 - 1, found {quoted(digits)}", dim.extent)
         return None
     return int(digits)

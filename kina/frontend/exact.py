@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import frexp, ldexp
 
 from kina.dtypes import DType
+from kina.frontend.decimals import shown
 
 MAX_DIGITS = 1000
 """A number with more digits, or a larger exponent, is refused: no dtype reaches that far."""
@@ -22,6 +23,10 @@ Scalar = int | float | bool
 
 class NumberError(Exception):
     """A number that cannot be read, computed or represented; the message says why."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.help = help
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,7 @@ class Number:
         return Number(-self.value, self.value == 0 and not self.negative_zero)
 
     def __str__(self) -> str:
-        whole = self.value.denominator == 1
-        return str(self.value.numerator) if whole else f"{float(self.value):g}"
+        return shown(self.value)
 
 
 def read_number(text: str) -> Number:
@@ -118,9 +122,20 @@ def _to_float(number: Number, dtype: DType) -> float:
         return -0.0 if number.negative_zero else 0.0
     unit = Fraction(2) ** (max(_exponent(magnitude), form.least) - form.precision + 1)
     rounded = round(magnitude / unit) * unit
+    if rounded == 0:
+        raise _vanishes(number, dtype, form)
     if rounded > form.largest:
         raise NumberError(f"{number} is too large for {dtype}: at most {form.largest:.8g}")
     return -float(rounded) if number.negative else float(rounded)
+
+
+def _vanishes(number: Number, dtype: DType, form: _Format) -> NumberError:
+    power = form.least - form.precision + 1
+    smallest = f"{2.0**power:.3g} (2^{power})"
+    return NumberError(
+        f"{number} rounds to 0 in {dtype}: its smallest number above 0 is {smallest}",
+        "write 0 if that is meant" if dtype.bits == 32 else "compute in F32: .cast(F32)",
+    )
 
 
 def _exponent(magnitude: Fraction) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from kina.dtypes import DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
 from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
+from kina.frontend.decimals import is_rounder, shown
 from kina.frontend.exact import Number, NumberError, Scalar, convert
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.report import suggest
@@ -76,6 +79,14 @@ class OperationChecker:
             return scalar
         return self.emit("broadcast", [scalar], {"dims": type_.dims}, type_, at)
 
+    def warn_rounder(self, number: Number, value: float, dtype: DType, at: Extent) -> None:
+        """Warns of a number that rounding made visibly another one."""
+        nearest = shown(Fraction(value))
+        wider = "" if dtype.bits == 32 else "; or compute in F32: .cast(F32)"
+        self._report.warn(
+            f"{number} becomes {nearest} in {dtype}", at, f"write {nearest} if that is meant{wider}"
+        )
+
     def _tensors(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
         """The operands as tensors, a number as the tensor beside it; None if one is wrong."""
         beside = next((m for m, _ in operands if isinstance(m, Value)), None)
@@ -107,12 +118,15 @@ class OperationChecker:
             if not isinstance(meaning, Number):
                 values.append(tensor)
                 continue
+            dtype = tensor.type.dtype
             try:
-                value = convert(meaning, tensor.type.dtype)
+                value = convert(meaning, dtype)
             except NumberError as error:
                 notes = self._context.scope.declared(*(node for _, node in operands))
-                self._report.error(str(error), node.extent, notes)
+                self._report.error(str(error), node.extent, notes, error.help)
                 return None
+            if isinstance(value, float) and is_rounder(meaning.value, value):
+                self.warn_rounder(meaning, value, dtype, node.extent)
             values.append(self.splat(value, tensor.type, node.extent))
         return values
 

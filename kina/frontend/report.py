@@ -1,34 +1,34 @@
-"""Collects the errors of one run, so that several show at once."""
+"""Collects the errors and warnings of one run, so that several show at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 
-from kina.errors import Diagnostic, Note
+from kina.errors import Diagnostic, Note, Severity
 from kina.frontend.source import Extent, Source
 
 MAX_ERRORS = 50
+"""Of more errors, and of more warnings, only the number is told."""
 
 
 class Report:
-    """The errors found in one source text."""
+    """The errors and warnings found in one source text."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._found: dict[tuple[int, str], Diagnostic] = {}
-        self._left = 0
+        self._errors = _Found(source, Severity.ERROR)
+        self._warnings = _Found(source, Severity.WARNING)
 
     def error(
         self, message: str, at: Extent, notes: Iterable[Note] = (), help: str | None = None
     ) -> None:
         """Adds an error at `at`; `help` becomes a note without a place."""
-        if len(self._found) >= MAX_ERRORS:
-            self._left += 1
-            return
-        advice = (Note(help),) if help else ()
-        diagnostic = Diagnostic(message, self.source.span(*at), (*notes, *advice))
-        self._found.setdefault((at.start, message), diagnostic)
+        self._errors.add(message, at, notes, help)
+
+    def warn(self, message: str, at: Extent, help: str | None = None) -> None:
+        """Adds a warning: the program has a meaning, but hardly the one that is meant."""
+        self._warnings.add(message, at, (), help)
 
     def note(self, message: str, at: Extent) -> Note:
         """A note that points at another place of the same text."""
@@ -36,15 +36,47 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether anything was reported."""
-        return bool(self._found)
+        """Whether an error was reported."""
+        return not self._errors.empty
 
-    def diagnostics(self) -> Sequence[Diagnostic]:
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
         """The errors in the order of the text; past `MAX_ERRORS`, only how many more."""
-        ordered = [self._found[key] for key in sorted(self._found)]
+        return self._errors.ordered()
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings, likewise."""
+        return self._warnings.ordered()
+
+
+class _Found:
+    """Diagnostics of one severity, each place and message once."""
+
+    def __init__(self, source: Source, severity: Severity) -> None:
+        self._source = source
+        self._severity = severity
+        self._found: dict[tuple[int, str], Diagnostic] = {}
+        self._left = 0
+
+    @property
+    def empty(self) -> bool:
+        return not self._found
+
+    def add(self, message: str, at: Extent, notes: Iterable[Note], help: str | None) -> None:
+        if len(self._found) >= MAX_ERRORS:
+            self._left += 1
+            return
+        advice = (Note(help),) if help else ()
+        span = self._source.span(*at)
+        diagnostic = Diagnostic(message, span, (*notes, *advice), self._severity)
+        self._found.setdefault((at.start, message), diagnostic)
+
+    def ordered(self) -> tuple[Diagnostic, ...]:
+        ordered = tuple(self._found[key] for key in sorted(self._found))
         if not self._left:
             return ordered
-        return [*ordered, Diagnostic(f"{self.source.name}: and {self._left} more errors")]
+        plural = "s" if self._left > 1 else ""
+        message = f"{self._source.name}: and {self._left} more {self._severity}{plural}"
+        return (*ordered, Diagnostic(message, severity=self._severity))
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:

@@ -30,7 +30,8 @@ from kina.types import Parameter, Signature, TensorType, TupleType, Type, is_pri
 def typecheck(program: Program, report: Report) -> TypedProgram:
     """The typed program; the functions with errors, which go to `report`, are left out."""
     checker = _ProgramChecker(program, report)
-    return TypedProgram(report.source, tuple(checker.functions()))
+    functions = tuple(checker.functions())
+    return TypedProgram(report.source, functions, report.warnings())
 
 
 class _ProgramChecker:

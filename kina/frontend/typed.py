@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kina.dtypes import DType
+from kina.errors import Diagnostic
 from kina.frontend.exact import Scalar
 from kina.frontend.source import Extent, Source
 from kina.rules import Attribute
@@ -98,6 +99,7 @@ class TypedProgram:
 
     source: Source
     functions: tuple[TypedFunction, ...]
+    warnings: tuple[Diagnostic, ...] = ()
     chosen: frozenset[str] | None = None
     """The functions to export; None: all that are not private."""
 

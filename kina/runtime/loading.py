@@ -7,13 +7,15 @@ tools run: they take a tenth of a second to import.
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kina.backend.build import build
 from kina.backend.options import Options
-from kina.errors import KinaTypeError
+from kina.errors import Diagnostic, KinaTypeError, KinaWarning
 from kina.frontend.source import Source
 
 if TYPE_CHECKING:
@@ -34,9 +36,10 @@ def load(
     `fast=False` makes plain loops in the form of the specification, to compare with.
 
     Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
-    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing.
+    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing. Warns with
+    `KinaWarning` of what compiles and may not be meant.
     """
-    return load_source(Source.read(path), Options(target, threads, fast=fast))
+    return load_source(Source.read(path), Options(target, threads, fast=fast), warn=_warn)
 
 
 def compile(
@@ -53,12 +56,29 @@ def compile(
             f"compile: the program is a {type(text).__name__}, expected its text (a str); "
             "kina.load takes the path of a file"
         )
-    return load_source(Source(name, text), Options(target, threads, fast=fast))
+    return load_source(Source(name, text), Options(target, threads, fast=fast), warn=_warn)
 
 
-def load_source(source: Source, options: Options, needed: str = _RUNTIME) -> Module:
+Warn = Callable[[Sequence[Diagnostic]], object]
+"""What becomes of a program's warnings."""
+
+
+def _warn(found: Sequence[Diagnostic]) -> None:
+    for diagnostic in found:
+        # The caller of `load` or `compile`, past `load_source`.
+        warnings.warn(KinaWarning(diagnostic), stacklevel=4)
+
+
+def _ignore(_found: Sequence[Diagnostic]) -> None:
+    """A worker that unpickles a program is not the place to warn of it once more."""
+
+
+def load_source(
+    source: Source, options: Options, needed: str = _RUNTIME, warn: Warn = _ignore
+) -> Module:
     """The compiled program; `needed` names a module to import while the tools run."""
     artifact = build(source, options, partial(import_module, needed))
+    warn(artifact.warnings)
     from kina.runtime.module import Module
 
     return Module(source, options, artifact)

@@ -1,0 +1,27 @@
+"""What a command does with the warnings of a program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from kina.errors import Diagnostic, KinaTypeError, Severity, render_all
+
+
+class WarningMode(StrEnum):
+    """The words of `-W`."""
+
+    SHOW = "show"
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+def show(warnings: Sequence[Diagnostic], mode: WarningMode) -> None:
+    """Print the warnings, or raise them as the errors of a `KinaTypeError`."""
+    if not warnings or mode is WarningMode.IGNORE:
+        return
+    if mode is WarningMode.ERROR:
+        raise KinaTypeError(*(replace(found, severity=Severity.ERROR) for found in warnings))
+    print(render_all(warnings), file=sys.stderr)
