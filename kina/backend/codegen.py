@@ -87,7 +87,9 @@ class Compiler:
     def __init__(self, stack: ExitStack, target: Target, public: Sequence[str], path: Path) -> None:
         self.path = path
         self._target = target
-        self._opt = stack.enter_context(Process(OPT, _optimise(target, public)))
+        listed = path.with_suffix(".txt")
+        listed.write_text("\n".join(public), encoding="utf-8")
+        self._opt = stack.enter_context(Process(OPT, _optimise(target, listed)))
         self._llc = stack.enter_context(Process(LLC, _to_object(target, path)))
 
     def to_object(self, llvm_ir: str, rename: Callable[[str], str]) -> None:
@@ -103,14 +105,17 @@ def to_llvm_ir(code: Code) -> str:
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
     """LLVM IR after -O3, all but the `public` functions internal."""
-    return run(OPT, _optimise(target, public), _for_target(llvm_ir, target))
+    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
+        listed = Path(folder, "public.txt")
+        listed.write_text("\n".join(public), encoding="utf-8")
+        return run(OPT, _optimise(target, listed), _for_target(llvm_ir, target))
 
 
 def _for_target(llvm_ir: str, target: Target) -> str:
     return fma.emulate(llvm_ir) if target.emulates else llvm_ir
 
 
-def _optimise(target: Target, public: Sequence[str]) -> list[str]:
+def _optimise(target: Target, public: Path) -> list[str]:
     return ["-S", *target.flags, *pipeline.optimise_passes(public)]
 
 

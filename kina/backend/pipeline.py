@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +160,15 @@ _PREFETCH = (
 )
 
 
-def optimise_passes(public: Sequence[str]) -> list[str]:
-    """The arguments of `opt`: hide all but the `public` functions, then -O3."""
+def optimise_passes(public: Path) -> list[str]:
+    """The arguments of `opt`: hide all but the functions that a file lists, then -O3.
+
+    A file, because an argument has a bound on its length, and names of functions have none.
+    """
     return [
         f"-passes={','.join(_OPTIMISE)}",
         *_PREFETCH,
-        f"-internalize-public-api-list={','.join(public)}",
+        f"-internalize-public-api-file={public}",
     ]
 
 

@@ -2,7 +2,7 @@
 
 A body that comes in takes the caller's dimensions for the callee's symbols and keeps the callee's
 locations, so a failed check still names the line that holds it. Checks stay in program order,
-also those of calls whose results nobody uses. All functions stay: each is exported.
+also those of calls whose results nobody uses. All functions stay, the private ones too.
 """
 
 from __future__ import annotations

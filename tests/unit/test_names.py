@@ -119,3 +119,10 @@ def test_exported_names_of_any_kind(target: str) -> None:
         arrays = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, result))
         assert getattr(library, name)(ctypes.c_int64(3), *arrays) == 0
         np.testing.assert_array_equal(result, np.full(3, 1 + number))
+
+
+def test_names_of_any_length() -> None:
+    """Longer than an argument of a program may be."""
+    name = "f" * 200_000
+    function = kina.compile(f"let {name} = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> {{ x }}")
+    np.testing.assert_array_equal(function[name](X), X)
