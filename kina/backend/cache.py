@@ -68,7 +68,7 @@ def key(name: str, text: str, options: Options) -> str:
 def kina_identity() -> str:
     """What changes whenever Kina's own code does, editable installs included."""
     digest = hashlib.sha256(str(metadata.FORMAT).encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
+    for path in sorted(path for kind in ("*.py", "*.[ch]") for path in _PACKAGE.rglob(kind)):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()

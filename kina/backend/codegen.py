@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,6 @@ from kina.backend.toolchain import (
     Process,
     Tool,
     cross_cc,
-    openmp_library,
     run,
 )
 
@@ -37,6 +36,7 @@ _LINK_FLAGS = {
     "linux": (
         "-shared",
         "-nostartfiles",
+        "-pthread",
         "-Wl,--as-needed",
         "-Wl,-z,defs",
         "-Wl,-z,noexecstack",
@@ -44,8 +44,9 @@ _LINK_FLAGS = {
     ),
     "darwin": ("-dynamiclib", "-Wl,-undefined,error"),
 }
-# For the functions that choose, in a fat library; they must run on every CPU.
-_C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-march=x86-64", "-Wall", "-Wextra")
+# They must run on every CPU of the architecture, and bring in nothing that starts up.
+_C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+_C_MACHINE_FLAGS = {"x86_64": ("-march=x86-64",), "aarch64": ("-mno-outline-atomics",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,45 +134,31 @@ def _to_object(target: Target, path: Path) -> list[str | Path]:
     return [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path]
 
 
-def uses_openmp(llvm_ir: str) -> bool:
-    """Whether a call in this module may run on several threads."""
-    return "@__kmpc_fork_call" in llvm_ir
+def compile_c(source: Path, path: Path, target: Target, macros: Mapping[str, str]) -> None:
+    """Compile a C file of Kina's to an object for the machine of `target`."""
+    defined = (f"-D{name}={value}" for name, value in macros.items())
+    flags = (*_C_FLAGS, *_C_MACHINE_FLAGS.get(_machine(target), ()), *defined)
+    run(_c_compiler(target), [*flags, "-c", "-o", path, source])
 
 
-def link(
-    inputs: Sequence[Path], path: Path, target: Target, soname: str = "", *, openmp: bool = False
-) -> None:
-    """Link objects (and compile C files) to a library that depends on libc at most.
-
-    With `openmp` it depends on LLVM's OpenMP runtime as well, where this machine has it.
-    """
-    compiler = _compiler(target)
-    libraries = _openmp_arguments(openmp_library(compiler)) if openmp else []
-    flags = [*_LINK_FLAGS[sys.platform], *_named(soname), *_c_flags(inputs)]
-    run(compiler, [*flags, "-o", path, *inputs, *libraries])
+def link(inputs: Sequence[Path], path: Path, target: Target, soname: str = "") -> None:
+    """Link objects to a library that depends on libc at most."""
+    run(_c_compiler(target), [*_LINK_FLAGS[sys.platform], *_named(soname), "-o", path, *inputs])
 
 
 def merge(inputs: Sequence[Path], path: Path, target: Target) -> None:
-    """Make one object file of several (and of C files), or a static library of that one.
+    """Make one object file of several, or a static library of that one.
 
     What they share among themselves becomes local: two such files can meet in one program.
     """
     with tempfile.TemporaryDirectory(prefix="kina-") as folder:
         merged, local = Path(folder, "merged.o"), Path(folder, "kina.o")
-        run(_compiler(target), ["-r", "-nostdlib", *_c_flags(inputs), "-o", merged, *inputs])
+        run(_c_compiler(target), ["-r", "-nostdlib", "-o", merged, *inputs])
         run(OBJCOPY, ["--localize-hidden", merged, local])
         if path.suffix == ".a":
             run(AR, ["rcsD", path, local])
         else:
             shutil.copyfile(local, path)
-
-
-def _compiler(target: Target) -> Tool:
-    return CC if target.machine in ("", host_machine()) else cross_cc(target.machine)
-
-
-def _c_flags(inputs: Sequence[Path]) -> Sequence[str]:
-    return _C_FLAGS if any(item.suffix == ".c" for item in inputs) else ()
 
 
 def _named(soname: str) -> list[str]:
@@ -182,5 +169,10 @@ def _named(soname: str) -> list[str]:
     return [part for word in words for part in ("-Xlinker", word)]
 
 
-def _openmp_arguments(library: Path) -> list[str | Path]:
-    return [library, f"-Wl,-rpath,{library.parent}"]
+def _machine(target: Target) -> str:
+    return target.machine or host_machine()
+
+
+def _c_compiler(target: Target) -> Tool:
+    machine = _machine(target)
+    return CC if machine == host_machine() else cross_cc(machine)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kina.backend import cache, codegen, dispatch
+from kina.backend import cache, codegen, dispatch, threads
 from kina.backend.c_names import check_symbols
 from kina.backend.codegen import Code
 from kina.backend.exports import chosen
@@ -43,6 +43,8 @@ def compile_program(
         for targets in tools.groups:
             for part in lowering.parts(replace(options, target=targets[0].name)):
                 tools.compile(targets, part.code)
+                if any(function.threads for function in part.functions):
+                    tools.add_pool()
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
         tools.link(list(functions.values()), folder / options.product.value, options.soname)
@@ -84,6 +86,7 @@ class _Tools:
     def __init__(self, stack: ExitStack, program: TypedProgram, options: Options) -> None:
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-")))
         self._symbols = _symbols(program, options)
+        self._set_threads = threads.set_threads_symbol(self._symbols, options.prefix)
         self._targets = single_targets(options.target)
         self.groups = _groups(self._targets, program)
         """Targets that have the same code before LLVM."""
@@ -98,7 +101,8 @@ class _Tools:
             for target in self._targets
         }
         self._pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
-        self._parts: list[Future[_Part]] = []
+        self._parts: list[Future[list[Future[Path]]]] = []
+        self._c_objects: dict[Path, Future[Path]] = {}
 
     def compile(self, group: tuple[Target, ...], code: Code) -> None:
         """Begin with a part's code for the targets of one of the groups."""
@@ -106,30 +110,44 @@ class _Tools:
         compilers = [(target, self._compilers.pop(target, None)) for target in group]
         self._parts.append(self._pool.submit(self._translate, code, translator, compilers))
 
+    def add_pool(self) -> None:
+        """The library will contain the pool of threads."""
+        if threads.POOL not in self._c_objects:
+            self._compile_c(threads.POOL, {threads.MACRO: self._set_threads})
+
     def link(self, functions: Sequence[CompiledFunction], library: Path, soname: str) -> None:
         """Write a library that exports `functions` alone, once all code is there."""
-        parts = [part.result() for part in self._parts]
-        inputs = [made.result() for part in parts for made in part.objects]
         if len(self._targets) > 1:
-            inputs.append(self._folder / "dispatch.c")
+            source = self._folder / "dispatch.c"
             levels = [target.name for target in self._targets]
-            inputs[-1].write_text(dispatch.c_source(functions, levels), encoding="utf-8")
-        openmp = any(part.openmp for part in parts)
+            source.write_text(dispatch.c_source(functions, levels), encoding="utf-8")
+            self._compile_c(source, {})
+        parts = [part.result() for part in self._parts]
+        objects = [made.result() for part in parts for made in part]
+        objects += [made.result() for made in self._c_objects.values()]
         if library.suffix == ".so":
-            codegen.link(inputs, library, self._targets[0], soname, openmp=openmp)
+            codegen.link(objects, library, self._targets[0], soname)
         else:
-            codegen.merge(inputs, library, self._targets[0])
+            codegen.merge(objects, library, self._targets[0])
+
+    def _compile_c(self, source: Path, macros: Mapping[str, str]) -> None:
+        path = self._folder / f"{source.name}.o"
+
+        def compiled() -> Path:
+            codegen.compile_c(source, path, self._targets[0], macros)
+            return path
+
+        self._c_objects[source] = self._pool.submit(compiled)
 
     def _translate(
         self,
         code: Code,
         translator: codegen.Translator | None,
         compilers: Sequence[tuple[Target, codegen.Compiler | None]],
-    ) -> _Part:
+    ) -> list[Future[Path]]:
         llvm_ir = translator.to_llvm_ir(code) if translator else codegen.to_llvm_ir(code)
         # Submitted from here, so that no thread of the pool waits for another.
-        objects = [self._pool.submit(self._to_object, llvm_ir, *each) for each in compilers]
-        return _Part(objects, codegen.uses_openmp(llvm_ir))
+        return [self._pool.submit(self._to_object, llvm_ir, *each) for each in compilers]
 
     def _to_object(self, llvm_ir: str, target: Target, compiler: codegen.Compiler | None) -> Path:
         with ExitStack() as stack:
@@ -143,12 +161,3 @@ class _Tools:
     def _rename(self, target: Target, llvm_ir: str) -> str:
         fat = len(self._targets) > 1
         return dispatch.rename(llvm_ir, self._symbols, target.name) if fat else llvm_ir
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A part of the program after translation."""
-
-    objects: Sequence[Future[Path]]
-    """One per target."""
-    openmp: bool

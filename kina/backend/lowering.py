@@ -24,6 +24,7 @@ from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
+from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
 
@@ -106,7 +107,8 @@ class Lowering:
         signature = self._signatures[function.sym_name.data]
         symbol = options.prefix + signature.name
         messages = _strings(exported[symbol].attributes.get("status_messages"))
-        return CompiledFunction(signature, symbol, messages, index_ranges(function))
+        ranges = index_ranges(function)
+        return CompiledFunction(signature, symbol, messages, ranges, threads=RUN in exported)
 
 
 def _erase_private(module: ModuleOp) -> None:

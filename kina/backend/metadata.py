@@ -30,6 +30,9 @@ class CompiledFunction:
     ranges: tuple[tuple[Dim, ...], ...]
     """Per parameter, the sizes that it indexes."""
 
+    threads: bool = False
+    """Whether a large call of this function, or of one compiled with it, may run on several."""
+
     @property
     def name(self) -> str:
         """Its name in the program."""
@@ -80,6 +83,7 @@ def _functions_to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, 
             "result": _type_to_json(function.signature.result),
             "messages": list(function.messages),
             "ranges": [list(sizes) for sizes in function.ranges],
+            "threads": function.threads,
         }
         for function in functions
     ]
@@ -99,6 +103,7 @@ def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFun
             entry["symbol"],
             tuple(entry["messages"]),
             tuple(tuple(sizes) for sizes in entry["ranges"]),
+            bool(entry["threads"]),
         )
         for entry in data
     )

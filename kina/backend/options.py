@@ -28,7 +28,7 @@ class Options:
 
     target: str = "native"
     threads: bool = True
-    """Whether large calls may run on an OpenMP team."""
+    """Whether large calls may run on several threads."""
     prefix: str = DEFAULT_PREFIX
     fast: bool = True
     """Fused and vectorised, or plain loops in the form of the specification."""

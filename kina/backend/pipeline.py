@@ -3,8 +3,8 @@
 The names in `INLINE` … `SCHEDULE` run in this process, on xDSL; `mlir_passes` in one `mlir-opt`.
 There are two ways through it: scheduled code (fused and vectorised), and plain loops in the form
 of the specification. The order at the end of both is what makes the C ABI: `convert-func-to-llvm`
-must meet the functions before `convert-openmp-to-llvm` does, or its bare-pointer option is
-silently ignored.
+must meet the functions before any other pass that converts them does, or its bare-pointer option
+is silently ignored.
 """
 
 from __future__ import annotations
@@ -123,7 +123,6 @@ SCHEDULED_TO_LLVM = _passes(
     "convert-arith-to-llvm",
     "convert-index-to-llvm",
     _C_FUNCTIONS,
-    "convert-openmp-to-llvm",
     "reconcile-unrealized-casts",
 )
 """What a schedule leaves (kernels on memory, tiles as vectors) to the LLVM dialect."""

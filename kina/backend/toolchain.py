@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,48 +75,6 @@ TOOLS = (MLIR_OPT, MLIR_TRANSLATE, OPT, LLC, CC)
 """What every compilation needs."""
 STATIC_TOOLS = (AR, OBJCOPY)
 """What static libraries and object files need beside that."""
-
-OPENMP_VARIABLE = "KINA_LIBOMP"
-_OPENMP_NAMES = ("libomp.so", "libomp.dylib")
-
-
-def openmp_library(compiler: Tool) -> Path:
-    """LLVM's OpenMP runtime: named by `KINA_LIBOMP`, from the wheel, or known to the compiler.
-
-    Raises `KinaToolchainError` where there is none for the compiler's machine.
-    """
-    chosen = os.environ.get(OPENMP_VARIABLE)
-    candidates = [Path(chosen)] if chosen else [*_openmp_wheels(compiler), *_known_to(compiler)]
-    for path in candidates:
-        if path.is_file():
-            return path.resolve()
-    raise KinaToolchainError(
-        Diagnostic(
-            "the OpenMP runtime of LLVM (libomp) not found: the program runs on several threads",
-            notes=(
-                Note(
-                    f"looked in: the variable {OPENMP_VARIABLE}, the package cmeel-libomp, "
-                    f"the libraries of {compiler.name}"
-                ),
-                Note(
-                    "to install it: pip install cmeel-libomp; "
-                    "or compile without threads: --no-threads, threads=False"
-                ),
-            ),
-        )
-    )
-
-
-def _openmp_wheels(compiler: Tool) -> list[Path]:
-    """Where the wheel puts it; a wheel is for this machine only."""
-    if compiler != CC:
-        return []
-    return [Path(folder, "cmeel.prefix", "lib", n) for folder in sys.path for n in _OPENMP_NAMES]
-
-
-def _known_to(compiler: Tool) -> list[Path]:
-    shown = (run(compiler, [f"-print-file-name={name}"]).strip() for name in _OPENMP_NAMES)
-    return [Path(path) for path in shown if os.path.isabs(path)]
 
 
 @dataclass(frozen=True, slots=True)

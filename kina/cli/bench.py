@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,10 @@ from kina.cli.timing import calls_per_sample, duration, sample, size, three_digi
 from kina.cli.warning import WarningMode, show
 from kina.errors import KinaValueError
 from kina.frontend.source import Source
+from kina.runtime.library import set_threads
 from kina.runtime.loading import load_source
 from kina.runtime.module import Function
-from kina.runtime.threads import set_num_threads
+from kina.runtime.threads import checked_count
 
 _REFERENCE_REPEAT = 3
 """The reference is slow, and nobody needs its third digit."""
@@ -50,8 +50,7 @@ def bench_function(
     warn = partial(show, mode=WarningMode.SHOW)
     module = load_source(Source.read(file), Options(), warn=warn)
     function = choose(module, name)
-    count = (os.cpu_count() or 1) if threads is None else threads
-    set_num_threads(count)
+    count = set_threads(0 if threads is None else checked_count("--threads: the count", threads))
     inputs = Inputs(function, given, sizes)
     _Bench(function, inputs, count, repeat).run()
 

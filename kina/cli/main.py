@@ -116,7 +116,7 @@ def build(
         ),
     ] = None,
     target: TargetOption = None,
-    threads: Annotated[bool, typer.Option(help="Use OpenMP where the work is worth it.")] = True,
+    threads: Annotated[bool, typer.Option(help="Use threads where the work is worth it.")] = True,
     prefix: Annotated[str, typer.Option(help="Put before each function's name.")] = "kina_",
     function: Annotated[
         list[str] | None,
@@ -169,7 +169,7 @@ def bench(
     arg: Arguments = None,
     size: Sizes = None,
     threads: Annotated[
-        int | None, typer.Option(envvar="OMP_NUM_THREADS", help="[default: one per core].")
+        int | None, typer.Option(help="[default: KINA_NUM_THREADS, or one per usable CPU].")
     ] = None,
     repeat: Annotated[int, typer.Option(help="How often each is timed.")] = 20,
 ) -> None:

@@ -41,7 +41,7 @@ _PURE = (
 
 @dataclass(frozen=True)
 class ScheduleCpu(ModulePass):
-    """Form kernels and write their schedule; `threads` lets large ones run on an OpenMP team."""
+    """Form kernels and write their schedule; `threads` lets a team do large ones."""
 
     name = "schedule-cpu"
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from kina.backend.c_names import distinct
 from kina.backend.metadata import CompiledFunction
+from kina.backend.threads import set_threads_of
 from kina.types import TensorType, format_dims
 
 _INTRODUCTION = """\
@@ -20,11 +21,18 @@ _INTRODUCTION = """\
  * order in which the program names them; each is at least 1. Outputs belong to the caller and must
  * not overlap an input or each other. A function returns 0 if all went well, n > 0 if its n-th
  * check failed, -1 if memory ran out; then the outputs' contents are unspecified. Inputs are never
- * written. Functions have no state: any number of threads may call them at once.
+ * written. Any number of threads may call the functions at once.
  *
  * Bool is one byte, 0 or 1. I4 is one byte per element, sign-extended. BF16, F16, F8E4M3 and
  * F8E5M2 are given as their bits.
  */
+"""
+
+_SET_THREADS = """\
+/* Lets every later call use up to so many threads; returns how many that are. Below 1 it is the
+ * default again: what KINA_NUM_THREADS says, else OMP_NUM_THREADS, else the number of CPUs that the
+ * process may use. Results do not depend on it. */
+int32_t {name}(int32_t /* count */);
 """
 
 
@@ -39,12 +47,18 @@ def header(functions: Sequence[CompiledFunction]) -> str:
         "#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         *(_prototype(function) for function in functions),
+        *_set_threads(functions),
         "#ifdef __cplusplus\n}\n#endif\n",
         *(_messages(function, name) for function, name in zip(functions, readers, strict=True)),
     ]
     content = "\n".join(parts)
     guard = f"KINA_{sha256(content.encode()).hexdigest()[:24].upper()}_H"
     return "\n".join([_INTRODUCTION, f"#ifndef {guard}\n#define {guard}\n", content, "#endif\n"])
+
+
+def _set_threads(functions: Sequence[CompiledFunction]) -> list[str]:
+    name = set_threads_of(functions)
+    return [] if name is None else [_SET_THREADS.format(name=name)]
 
 
 def _prototype(function: CompiledFunction) -> str:

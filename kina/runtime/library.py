@@ -6,7 +6,6 @@ A call releases the GIL.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -31,32 +30,45 @@ _open: WeakSet[Library] = WeakSet()
 
 
 class Library:
-    """An open shared library; its names stay its own (`RTLD_LOCAL`)."""
+    """An open shared library; its names stay its own (`RTLD_LOCAL`).
 
-    def __init__(self, path: Path) -> None:
+    `set_threads` is its function that sets how many threads it uses, if it uses any.
+    """
+
+    asked_for = 0
+    """How many threads libraries are told to use when they are opened; 0 leaves it to them."""
+
+    def __init__(self, path: Path, set_threads: str | None = None) -> None:
         flags = _FFI.RTLD_NOW | _FFI.RTLD_LOCAL
         try:
             self._handle: Any = _CORE.load_library(str(path), flags)
         except OSError as error:
             raise KinaValueError(f"{path}: cannot load the library: {error}") from None
         self.path = path
+        self._set_threads = set_threads
+        if Library.asked_for:
+            self.set_threads(Library.asked_for)
         _open.add(self)
 
     def function(self, compiled: CompiledFunction) -> Callable[..., int]:
         """The C function behind `compiled`; the library must outlive it."""
         return self._handle.load_function(_FFI.typeof(c_type(compiled)), compiled.symbol)
 
-    def set_openmp_threads(self, count: int) -> None:
-        """Tell the library's OpenMP runtime, if it has one."""
-        # Without threads there is no such function, and nothing to tell.
-        with contextlib.suppress(AttributeError):
-            self._handle.load_function(_FFI.typeof("void (*)(int)"), "omp_set_num_threads")(count)
+    def set_threads(self, count: int) -> int:
+        """Let calls use up to so many threads, for 0 what the library thinks best; says how many.
+
+        A library without threads always uses one.
+        """
+        if self._set_threads is None:
+            return 1
+        kind = _FFI.typeof("int32_t (*)(int32_t)")
+        return self._handle.load_function(kind, self._set_threads)(count)
 
 
-def set_openmp_threads(count: int) -> None:
-    """Set the number of threads for every open library."""
-    for library in _open:
-        library.set_openmp_threads(count)
+def set_threads(count: int) -> int:
+    """Set it for every library, open or opened later; says the most that one of them uses."""
+    Library.asked_for = count
+    return max((library.set_threads(count) for library in list(_open)), default=1)
 
 
 def c_type(compiled: CompiledFunction) -> str:

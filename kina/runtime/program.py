@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kina.backend.cache import Artifact
 from kina.backend.options import Options
+from kina.backend.threads import set_threads_of
 from kina.errors import KinaValueError
 from kina.frontend.source import Source
 from kina.runtime.library import Library
@@ -22,7 +23,7 @@ class Program:
 
     def __init__(self, source: Source, options: Options, artifact: Artifact) -> None:
         self.source = source
-        self.library = Library(artifact.library)
+        self.library = Library(artifact.library, set_threads_of(artifact.functions))
         self._options = options
         self._artifact = artifact
 

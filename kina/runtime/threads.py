@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from kina.errors import KinaValueError
-from kina.runtime.library import set_openmp_threads
+from typing import Any
+
+from kina.errors import KinaTypeError, KinaValueError
+from kina.runtime.library import set_threads
+
+_MOST = (1 << 31) - 1
 
 
-def set_num_threads(count: int) -> None:
-    """Let compiled functions called from this thread use up to `count` threads.
+def set_num_threads(count: int | None) -> None:
+    """Let every call of a compiled function use up to `count` threads; None is the default again.
 
-    Without a call, `OMP_NUM_THREADS` or else the number of cores decides. Raises
-    `KinaValueError` for a count below 1.
+    The default is what `KINA_NUM_THREADS` says, else `OMP_NUM_THREADS`, else the number of CPUs
+    that the process may use: its affinity mask and its cgroup's quota count. Raises
+    `KinaTypeError` for something else than an integer, `KinaValueError` for a count below 1.
     """
-    if count < 1:
-        raise KinaValueError(f"set_num_threads: the count is {count}, expected at least 1")
-    set_openmp_threads(count)
+    set_threads(0 if count is None else checked_count("set_num_threads: the count", count))
+
+
+def checked_count(what: str, count: Any) -> int:
+    """A number of threads, in the range of C; `what` begins the message of an error."""
+    if not hasattr(count, "__index__") or isinstance(count, bool):
+        raise KinaTypeError(f"{what} is {count!r}, expected an integer")
+    number = int(count.__index__())
+    if number < 1:
+        raise KinaValueError(f"{what} is {number}, expected at least 1")
+    return min(number, _MOST)

@@ -11,7 +11,6 @@ import pytest
 
 HERE = Path(__file__).parent
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
-OPENMP = "libomp.so"
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +96,14 @@ def needed(library: Path) -> set[str]:
     command = ["readelf", "-d", library]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "INIT" not in shown
+    assert "PATH" not in shown
     return {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
 
 
-@pytest.mark.parametrize(("option", "expected"), [("--no-threads", set()), ("--threads", {OPENMP})])
-def test_what_a_library_needs(option: str, expected: set[str], tmp_path: Path) -> None:
-    """libc, and the OpenMP runtime where large calls may run on several threads."""
+@pytest.mark.parametrize("option", ["--no-threads", "--threads"])
+def test_what_a_library_needs(option: str, tmp_path: Path) -> None:
+    """libc, and no folder of the machine that it was built on."""
     library = tmp_path / "nll.so"
     command = [sys.executable, "-m", "kina.cli.main", "build", "nll.kina", option, "-o", library]
     subprocess.run(command, check=True, cwd=HERE, capture_output=True)
-    assert needed(library) - {"libc.so.6"} == expected
+    assert needed(library) <= {"libc.so.6"}

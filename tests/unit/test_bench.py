@@ -52,6 +52,23 @@ def test_bench_of_a_small_function(program: Path) -> None:
     assert "Largest difference from the reference: 0\n" in output
 
 
+@pytest.mark.parametrize(
+    ("variables", "threads"),
+    [
+        ({"OMP_NUM_THREADS": "4,2"}, "4 threads"),
+        ({"KINA_NUM_THREADS": "1", "OMP_NUM_THREADS": "3"}, "1 thread"),
+    ],
+)
+def test_bench_takes_the_threads_of_the_environment(
+    program: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], threads: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    status, output, errors = kina("bench", program, "--size", "N=10", "--repeat", "1")
+    assert (status, errors) == (0, "")
+    assert f"out; {threads}; medians" in output
+
+
 def test_bench_of_a_large_function(program: Path) -> None:
     status, output, errors = kina(
         "bench", program, "--size", "N=500000", "--repeat", "1", "--threads", "1"

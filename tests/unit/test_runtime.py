@@ -546,7 +546,7 @@ def test_only_functions_are_exported(module: Any) -> None:
         check=True,
     )
     names = {line.split()[-1] for line in done.stdout.splitlines()}
-    assert names == {f"kina_{name}" for name in module}
+    assert names == {f"kina_{name}" for name in module} | {"kina_set_threads"}
 
 
 def test_status_from_c(module: Any) -> None:
@@ -576,11 +576,23 @@ def test_small_dtypes_reach_the_kernel() -> None:
 
 
 def test_set_num_threads(module: Any) -> None:
-    """Libraries without OpenMP have nothing to set; a count below 1 is refused anywhere."""
+    """A library without threads has nothing to set."""
     kina.set_num_threads(2)
     np.testing.assert_array_equal(module.constant(), [10, 20])
-    with pytest.raises(kina.KinaValueError, match="the count is 0, expected at least 1"):
-        kina.set_num_threads(0)
+    kina.set_num_threads(np.int64(1 << 40))  # pyright: ignore
+    kina.set_num_threads(None)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_set_num_threads_below_one(count: int) -> None:
+    with pytest.raises(kina.KinaValueError, match=f"the count is {count}, expected at least 1"):
+        kina.set_num_threads(count)
+
+
+@pytest.mark.parametrize("count", ["a", 2.0, True])
+def test_set_num_threads_to_no_integer(count: Any) -> None:
+    with pytest.raises(kina.KinaTypeError, match=r"the count is .*, expected an integer"):
+        kina.set_num_threads(count)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects import func, linalg
+from xdsl.dialects import func, linalg, llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.linalg.attrs import IteratorType
 
@@ -70,10 +70,25 @@ def test_a_chunk_loop_only_where_a_row_is_longer_than_a_chunk() -> None:
     assert "tile_sizes [16384]" in scheduled(nll(4, "V"))[1]
 
 
-def test_small_work_never_meets_openmp() -> None:
-    assert "omp" not in str(scheduled(nll(4, 8), threads=True)[0])
-    assert "omp.parallel" in str(scheduled(nll(1024, 50257), threads=True)[0])
-    assert "omp" not in str(scheduled(nll(1024, 50257))[0])
+def test_small_work_never_meets_threads() -> None:
+    assert "kina$" not in str(scheduled(nll(4, 8), threads=True)[0])
+    assert "@kina$run(" in str(scheduled(nll(1024, 50257), threads=True)[0])
+    assert "kina$" not in str(scheduled(nll(1024, 50257))[0])
+
+
+def test_a_team_takes_what_it_needs_from_one_struct() -> None:
+    """Values of the caller come through the pointer; constants are written where they are used."""
+    module, _ = scheduled(nll(1024, 50257), threads=True)
+    (share,) = (op for op in module.ops if isinstance(op, llvm.FuncOp))
+    defined = {arg for block in share.body.blocks for arg in block.args}
+    defined |= {result for op in share.walk() for result in op.results}
+    assert all(operand in defined for op in share.walk() for operand in op.operands)
+    loads = [op for op in share.walk() if isinstance(op, llvm.LoadOp)]
+    (stored,) = (op for op in module.walk() if isinstance(op, llvm.StoreOp))
+    assert [op.dereferenced_value.type for op in loads] == [stored.value.type]
+    struct = stored.value.type
+    assert isinstance(struct, llvm.LLVMStructType)
+    assert all(isinstance(kind, llvm.LLVMPointerType) for kind in struct.types)
 
 
 def test_run_time_sizes_choose_at_run_time() -> None:
@@ -86,7 +101,7 @@ def test_run_time_sizes_choose_at_run_time() -> None:
 def test_no_more_threads_are_asked_for_than_there_are_rows() -> None:
     """One long row that is not worth pieces is a plain call."""
     main = str(scheduled(nll("B", 30000), threads=True)[0]).partition("func.func private")[0]
-    assert main.index("arith.minui") < main.index("omp_get_max_threads")
+    assert main.index("arith.minui") < main.index("@kina$run(")
 
 
 def reduces(op: linalg.ops.GenericOp) -> bool:

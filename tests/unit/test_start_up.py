@@ -52,7 +52,6 @@ UNUSED = {
     "kina.passes.vjp",
     "xdsl.dialects.affine",
     "xdsl.dialects.llvm",
-    "xdsl.dialects.omp",
     "xdsl.dialects.transform",
     "xdsl.dialects.vector",
 }

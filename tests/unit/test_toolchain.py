@@ -163,7 +163,6 @@ def test_order_of_the_last_passes(schedule: str | None) -> None:
     before = {"finalize-memref-to-llvm", "convert-cf-to-llvm", "convert-arith-to-llvm"}
     assert before <= set(names[:functions])
     assert "convert-to-llvm" not in names
-    assert "convert-openmp-to-llvm" not in names[:functions]
     assert "reconcile-unrealized-casts" in names[functions:]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.passes.scheduling.buffers import Buffers, index_of, insert
 from kina.passes.scheduling.graph import canonical_dim
@@ -17,7 +17,6 @@ from kina.passes.scheduling.outline import KernelBuilder
 from kina.passes.scheduling.space import Size, Space
 from kina.passes.scheduling.transform import Scheduled
 
-I32 = IntegerType(32)
 Ranges = dict[int, tuple[SSAValue, SSAValue]]
 """The first iteration and the number of iterations of some loops."""
 Memory = Mapping[SSAValue, SSAValue]
@@ -34,12 +33,17 @@ class Caller:
     threads: bool
     scheduled: list[Scheduled]
 
-    def runtime(self, name: str) -> func.CallOp:
-        """A call of a function of the OpenMP runtime, declared if it is not yet."""
+    @property
+    def last_kernel(self) -> str:
+        """The name of the kernel that was formed last."""
+        return self.scheduled[-1].name
+
+    def declare(self, name: str, inputs: Sequence[Attribute], results: Sequence[Attribute]) -> None:
+        """Declares a function of the pool of threads, if it is not yet."""
         declared = {op.sym_name.data for op in self.module.ops if isinstance(op, func.FuncOp)}
         if name not in declared:
-            self.module.body.block.add_op(func.FuncOp.external(name, [], [I32]))
-        return func.CallOp(name, [], [I32])
+            function = func.FuncOp.external(name, inputs, results)
+            self.module.body.block.add_op(function)
 
 
 class Callee:

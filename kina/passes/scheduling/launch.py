@@ -14,7 +14,7 @@ from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Split
 from kina.passes.scheduling.space import Size, Space, space_of
-from kina.passes.scheduling.team import Team, team_size
+from kina.passes.scheduling.team import Team
 from kina.passes.scheduling.work import (
     WIDE,
     grain_of,
@@ -90,15 +90,15 @@ class Launch:
         # One row is nothing to share.
         want = self._here(arith.MinUIOp(threads_for(self._work, self._before), most))
         if not self._work.factors:
-            insert_op(self._parallel(want, units, most, zero), self._before)
+            self._parallel(want, units, most, zero)
             return
-        # One thread calls the kernel directly: a small call must not pay for OpenMP.
+        # One thread calls the kernel directly: a small call must not pay for threads.
         worth = self._here(arith.CmpiOp(want, self._index(Size(2)), "uge"))
         end = scf.YieldOp()
         alone = Block([self._callee.call(everything), scf.YieldOp()])
         insert_op(scf.IfOp(worth, [], [Block([end])], [alone]), self._before)
         self._before = end
-        insert_op(self._parallel(want, units, most, zero), end)
+        self._parallel(want, units, most, zero)
 
     def _here(self, op: Operation) -> SSAValue:
         return insert(op, self._before)
@@ -108,9 +108,8 @@ class Launch:
 
     def _parallel(
         self, want: SSAValue, units: dict[int, SSAValue], most: SSAValue, zero: SSAValue
-    ) -> Operation:
-        """A parallel region of at most `want` threads, each with its share of one loop."""
-        size = team_size(self._caller, want, self._before)
+    ) -> None:
+        """At most `want` threads do the kernel, each its share of one loop."""
         chosen = self._longest(units, most)
         team = Team(self._caller)
         ranges: Ranges = {}
@@ -121,7 +120,7 @@ class Launch:
                 length = team.add(arith.SelectOp(chosen[loop], length, self._whole[loop]))
             ranges[loop] = first, length
         team.body.add_op(self._callee.call(ranges))
-        return team.start(size, self._before)
+        team.start(want, self._before)
 
     def _share(self, team: Team, loop: int, units: SSAValue) -> tuple[SSAValue, SSAValue]:
         """First iteration and number of iterations of the running thread."""

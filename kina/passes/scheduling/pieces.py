@@ -98,7 +98,7 @@ class Split:
         long = self._here(arith.CmpiOp(axis, self._index(Size(self._long)), "uge"))
         both = self._here(arith.AndIOp(worth, long))
         none = self._index(Size(0))
-        # A small call must not ask OpenMP anything.
+        # A small call must not even ask how many threads there are.
         end = scf.YieldOp()
         choice = scf.IfOp(both, [INDEX], [Block([end])], [Block([scf.YieldOp(none)])])
         insert_op(choice, self.before)
@@ -165,7 +165,7 @@ class Pieces:
         first, end = team.share(count)
         body = self._piece(callees, length, memory)
         team.body.add_op(scf.ForOp(first, end, team.constant(1), [], body))
-        insert_op(team.start(self._team, self._before), self._before)
+        team.start(self._team, self._before)
         for number, stage in enumerate(reductions):
             name = f"{callees[0].name}$join{number}"
             self._join(name, stage, [partial[v] for v in stage.node.op.results], count)

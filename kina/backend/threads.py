@@ -1,0 +1,27 @@
+"""The pool of threads that a library contains if large calls of it may run on several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kina.backend.c_names import distinct
+from kina.backend.metadata import CompiledFunction
+
+POOL = Path(__file__).with_name("pool.c")
+MACRO = "KINA_SET_THREADS"
+"""The macro of the pool for the name of the function that sets how many threads are used."""
+
+
+def set_threads_symbol(symbols: Iterable[str], prefix: str) -> str:
+    """What that function is called in a library that exports `symbols`."""
+    return distinct([*symbols, f"{prefix}set_threads"])[-1]
+
+
+def set_threads_of(functions: Sequence[CompiledFunction]) -> str | None:
+    """What it is called in the library of these functions; None if they use no threads."""
+    if not any(function.threads for function in functions):
+        return None
+    first = functions[0]
+    prefix = first.symbol.removesuffix(first.name)
+    return set_threads_symbol((function.symbol for function in functions), prefix)
