@@ -43,8 +43,8 @@ SOURCE = "\n".join(f"let {name} = fn{text}" for name, text in KERNELS.items())
 ELEMENTS = [1 << power for power in range(12, 22)]
 MANY, ROUNDS, WIN = 64, 7, 0.9
 """Rows of a batch; samples, of which the best counts; how much better two threads must be."""
-ASLEEP = 0.3
-"""Seconds after which an idle thread of the team no longer spins."""
+ASLEEP = 0.01
+"""Seconds after which every idle thread of the team sleeps."""
 
 
 @dataclass(frozen=True)
