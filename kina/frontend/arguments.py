@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.errors import Note
-from kina.frontend.ast import Argument, Call, Expr, Name, Negate, NumberExpr
+from kina.frontend.ast import Argument, Call, Expr, Identifier, Name, Negate, NumberExpr
 from kina.frontend.ast import Dims as DimsExpr
-from kina.frontend.report import Report, suggest
+from kina.frontend.report import Report
 from kina.frontend.source import Extent
 
 _FOREIGN_NAMES = {"dim": "axis", "keepdims": "reduce_keep", "keepdim": "reduce_keep"}
@@ -39,8 +39,16 @@ def bind_arguments(call: Call, shape: Shape, report: Report) -> Bound | None:
     bound: Bound = {}
     given: dict[str, Extent] = {}
     fits = True
+    named = False
+    takes = frozenset(shape.all)
     for position, argument in enumerate(call.arguments):
-        name = _target(call, shape, position, argument, given, report)
+        if argument.name is not None:
+            name = _named_target(call, shape, takes, argument.name, given, report)
+            named = True
+        elif named:
+            name = _report_late(call, argument, report)
+        else:
+            name = _positional_target(call, shape, position, argument, report)
         if name is None:
             fits = False
         else:
@@ -52,41 +60,41 @@ def bind_arguments(call: Call, shape: Shape, report: Report) -> Bound | None:
     return bound if fits and not missing else None
 
 
-def _target(
+def _named_target(
     call: Call,
     shape: Shape,
-    position: int,
-    argument: Argument,
+    takes: frozenset[str],
+    target: Identifier,
     given: dict[str, Extent],
     report: Report,
 ) -> str | None:
-    """The name that `argument` fills, or None after reporting that it fills none."""
-    if argument.name is None:
-        return _positional_target(call, shape, position, argument, report)
-    name = argument.name.name
+    """The name that a named argument fills, or None after reporting that it fills none."""
+    name = target.name
     callee = call.callee.name
-    if name not in shape.all:
-        meant = _FOREIGN_NAMES.get(name)
-        help_ = f"did you mean `{meant}`?" if meant else suggest(name, shape.all)
-        message = f"{callee}: unknown argument `{name}`, expected {_list(shape.all)}"
-        report.error(message, argument.name.extent, shape.notes, help_)
+    if name not in takes:
+        if not report.full:
+            meant = _FOREIGN_NAMES.get(name)
+            help_ = f"did you mean `{meant}`?" if meant else report.suggest(name, shape.all)
+            message = f"{callee}: unknown argument `{name}`, expected {_list(shape.all)}"
+            report.error(message, target.extent, shape.notes, help_)
         return None
     if name in given:
         first = report.note("the first one", given[name])
         message = f"{callee}: argument `{name}` is given twice"
-        report.error(message, argument.name.extent, [first])
+        report.error(message, target.extent, [first])
         return None
     return name
+
+
+def _report_late(call: Call, argument: Argument, report: Report) -> None:
+    message = f"{call.callee.name}: a positional argument stands after a named one"
+    report.error(message, argument.value.extent, help="put named arguments last")
 
 
 def _positional_target(
     call: Call, shape: Shape, position: int, argument: Argument, report: Report
 ) -> str | None:
     callee = call.callee.name
-    if any(earlier.name for earlier in call.arguments[:position]):
-        message = f"{callee}: a positional argument stands after a named one"
-        report.error(message, argument.value.extent, help="put named arguments last")
-        return None
     if position < len(shape.positional):
         return shape.positional[position]
     wanted = f"{len(shape.positional)} positional {_plural('argument', shape.positional)}"

@@ -14,7 +14,6 @@ from kina.frontend.ast import Call, Dims, Expr, Name
 from kina.frontend.context import Context, Known
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.operations import Operand, OperationChecker
-from kina.frontend.report import suggest
 from kina.frontend.steps import Steps
 from kina.frontend.typed import CallFunction, Value
 from kina.ops import OPS, REDUCTIONS
@@ -73,7 +72,7 @@ class CallChecker:
             help_ = f"a reduction is written .reduce(op={name}, axis=…)"
             self._report.error(f"unknown function `{name}`", extent, help=help_)
         else:
-            help_ = suggest(name, [*self._context.known, *OPS])
+            help_ = self._report.suggest(name, OPS, self._context.known)
             self._report.error(f"unknown function `{name}`", extent, help=help_)
 
     def _operation(self, node: Call) -> Steps[Meaning]:

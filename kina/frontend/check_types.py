@@ -8,7 +8,7 @@ from math import prod
 from kina.dtypes import DTYPES, RESERVED, DType
 from kina.frontend.ast import DimExpr, Dims, Identifier, Size, TypeExpr
 from kina.frontend.decimals import quoted
-from kina.frontend.report import Report, suggest
+from kina.frontend.report import Report
 from kina.types import Dim, Placement, TensorType
 
 MAX_SIZE = 2**63 - 1
@@ -33,7 +33,7 @@ def resolve_dtype(name: Identifier, report: Report) -> DType | None:
         report.error(RESERVED[name.name], name.extent, help="use F32")
         return None
     alias = _ALIASES.get(name.name.lower())
-    help_ = f"did you mean `{alias}`?" if alias else suggest(name.name, DTYPES)
+    help_ = f"did you mean `{alias}`?" if alias else report.suggest(name.name, DTYPES)
     known = ", ".join(DTYPES)
     report.error(f"unknown dtype `{name.name}`, expected one of {known}", name.extent, help=help_)
     return None
@@ -70,7 +70,7 @@ def _resolve_placement(name: Identifier | None, report: Report) -> Placement | N
     placement = _PLACEMENTS.get(name.name)
     if placement is None:
         message = f"unknown placement `@{name.name}`, expected `@host` or `@device`"
-        report.error(message, name.extent, help=suggest(name.name, _PLACEMENTS))
+        report.error(message, name.extent, help=report.suggest(name.name, _PLACEMENTS))
     return placement
 
 
@@ -91,7 +91,7 @@ def _resolve_dim(dim: DimExpr, symbols: Iterable[str] | None, report: Report) ->
     report.error(
         f"symbol `{dim.name}` is not bound: no parameter has a dimension of this name",
         dim.extent,
-        help=suggest(dim.name, symbols),
+        help=report.suggest(dim.name, symbols),
     )
     return None
 

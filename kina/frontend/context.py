@@ -9,7 +9,7 @@ from kina.dtypes import DTYPES
 from kina.frontend.ast import Expr, Identifier, Name
 from kina.frontend.exact import Number, Scalar
 from kina.frontend.meaning import WRONG, Meaning, Scope
-from kina.frontend.report import Report, suggest
+from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Constant, Instruction, Value
 from kina.ops import OPS
@@ -59,7 +59,7 @@ class Context:
             return f"`{name}` is a dtype, expected a tensor", None
         if name in self.symbols:
             return f"`{name}` is a dimension, expected a tensor", None
-        return f"unknown name `{name}`", suggest(name, self.scope.names())
+        return f"unknown name `{name}`", self.report.suggest(name, self.scope.names())
 
     def no_number(self, meaning: Meaning, node: Expr) -> Meaning:
         """`meaning`, unless it is a number: that has neither dtype nor shape on its own."""

@@ -23,13 +23,21 @@ class _Origin:
 _NOTHING = _Origin(frozenset(), {})
 
 
-def through_argmax(functions: Sequence[TypedFunction]) -> dict[str, list[Paths]]:
-    """For each function, one `Paths` per result; callees stand before their callers."""
-    summaries: dict[str, list[_Origin]] = {}
-    for function in functions:
-        if function.signature.name not in summaries:
-            summaries[function.signature.name] = _summary(function, summaries)
-    return {name: [origin.argmax for origin in found] for name, found in summaries.items()}
+class ArgmaxPaths:
+    """The `Paths` of a program's functions; callees are added before their callers."""
+
+    def __init__(self, functions: Sequence[TypedFunction]) -> None:
+        self._functions = functions
+        self._seen = 0
+        self._summaries: dict[str, list[_Origin]] = {}
+
+    def of(self, name: str) -> list[Paths]:
+        """One `Paths` per result; what was added to the functions since is read first, once."""
+        for function in self._functions[self._seen :]:
+            if function.signature.name not in self._summaries:
+                self._summaries[function.signature.name] = _summary(function, self._summaries)
+        self._seen = len(self._functions)
+        return [origin.argmax for origin in self._summaries[name]]
 
 
 def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> list[_Origin]:

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import frexp, ldexp
 
 from kina.dtypes import DType
@@ -49,6 +50,7 @@ class Number:
         return shown(self.value)
 
 
+@lru_cache
 def read_number(text: str) -> Number:
     """The value of a number token with an optional sign."""
     mantissa, _, exponent = text.lower().partition("e")
@@ -108,6 +110,7 @@ _FORMATS = {
 }
 
 
+@lru_cache
 def convert(number: Number, dtype: DType) -> Scalar:
     """`number` as a value of `dtype`: a float rounds to nearest even, an integer must be exact."""
     if dtype.is_float:

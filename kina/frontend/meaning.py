@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -91,9 +92,9 @@ class Scope:
         """The variable called `name`."""
         return self._variables.get(name)
 
-    def names(self) -> list[str]:
+    def names(self) -> Iterable[str]:
         """Every name in force."""
-        return list(self._variables)
+        return self._variables.keys()
 
     def declared(self, *expressions: object) -> list[Note]:
         """For each expression that is a variable, a note where it is bound and of what type."""

@@ -14,7 +14,6 @@ from kina.frontend.context import Context
 from kina.frontend.decimals import is_rounder, shown
 from kina.frontend.exact import Number, NumberError, Scalar, convert
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
-from kina.frontend.report import suggest
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Value
 from kina.ops import OPS, REDUCTIONS, Family
@@ -185,7 +184,7 @@ class OperationChecker:
             self._report.error(f"{op}: op={node.name} is not implemented, {expected}", node.extent)
         else:
             message = f"{op}: unknown op={node.name}, {expected}"
-            self._report.error(message, node.extent, help=suggest(node.name, words))
+            self._report.error(message, node.extent, help=self._report.suggest(node.name, words))
         return None
 
     def _dtype(self, op: str, node: Expr | Dims) -> Attribute | None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import chain, islice
 
 from kina.errors import Diagnostic, Note, Severity
 from kina.frontend.source import Extent, Source
 
 MAX_ERRORS = 50
 """Of more errors, and of more warnings, only the number is told."""
+
+
+_MOST_CANDIDATES = 1000
+"""Names among which a misspelt one is looked for."""
 
 
 class Report:
@@ -29,6 +34,17 @@ class Report:
     def warn(self, message: str, at: Extent, help: str | None = None) -> None:
         """Adds a warning: the program has a meaning, but hardly the one that is meant."""
         self._warnings.add(message, at, (), help)
+
+    @property
+    def full(self) -> bool:
+        """Whether a further error would only be counted: its help need not be found."""
+        return self._errors.full
+
+    def suggest(self, name: str, *candidates: Iterable[str]) -> str | None:
+        """`suggest` for an error that will be shown; of a huge program, not all candidates."""
+        if self.full:
+            return None
+        return suggest(name, islice(chain.from_iterable(candidates), _MOST_CANDIDATES))
 
     def note(self, message: str, at: Extent) -> Note:
         """A note that points at another place of the same text."""
@@ -61,8 +77,12 @@ class _Found:
     def empty(self) -> bool:
         return not self._found
 
+    @property
+    def full(self) -> bool:
+        return len(self._found) >= MAX_ERRORS
+
     def add(self, message: str, at: Extent, notes: Iterable[Note], help: str | None) -> None:
-        if len(self._found) >= MAX_ERRORS:
+        if self.full:
             self._left += 1
             return
         advice = (Note(help),) if help else ()

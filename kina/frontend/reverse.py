@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from kina.frontend.ast import Identifier, Reverse
 from kina.frontend.context import Known
-from kina.frontend.discrete import through_argmax
-from kina.frontend.report import Report, suggest
+from kina.frontend.discrete import ArgmaxPaths
+from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Differentiate, TypedFunction, Value
 from kina.gradients import cotangent_names, vjp_operands, vjp_results
@@ -26,12 +26,12 @@ class ReverseChecker:
         report: Report,
         known: Mapping[str, Known],
         later: Mapping[str, Identifier],
-        functions: Sequence[TypedFunction],
+        paths: ArgmaxPaths,
     ) -> None:
         self._report = report
         self._known = known
         self._later = later
-        self._functions = functions
+        self._paths = paths
 
     def check(self, node: Reverse) -> tuple[Known, TypedFunction | None]:
         """The function that `node` binds, and its body unless something is wrong."""
@@ -62,7 +62,7 @@ class ReverseChecker:
             help_ = "put it into a function, and take reverseMode of that"
             self._report.error(message, name.extent, help=help_)
         else:
-            help_ = suggest(name.name, self._known)
+            help_ = self._report.suggest(name.name, self._known)
             self._report.error(f"unknown function `{name.name}`", name.extent, help=help_)
 
     def _wrt(self, node: Reverse, callee: Known, signature: Signature) -> tuple[int, ...] | None:
@@ -91,7 +91,7 @@ class ReverseChecker:
         if name.name not in names:
             note = self._report.note(f"{signature} is defined here", callee.name.extent)
             message = f"{signature.name} has no parameter `{name.name}`"
-            self._report.error(message, name.extent, [note], suggest(name.name, names))
+            self._report.error(message, name.extent, [note], self._report.suggest(name.name, names))
             return None
         position = names.index(name.name)
         type_ = signature.parameters[position].type
@@ -109,7 +109,7 @@ class ReverseChecker:
     ) -> bool:
         """Whether the results have gradients, after reporting why not."""
         floating = [result.dtype.is_float for result in signature.results]
-        paths = through_argmax(self._functions)[signature.name]
+        paths = self._paths.of(signature.name)
         places = [
             path[position]
             for path, differentiated in zip(paths, floating, strict=True)

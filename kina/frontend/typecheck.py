@@ -18,6 +18,7 @@ from kina.frontend.ast import (
 from kina.frontend.check_expressions import ExpressionChecker
 from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context, Known
+from kina.frontend.discrete import ArgmaxPaths
 from kina.frontend.meaning import WRONG, Meaning, Scope, flatten, type_of
 from kina.frontend.report import Report
 from kina.frontend.reverse import ReverseChecker
@@ -43,6 +44,7 @@ class _ProgramChecker:
 
     def functions(self) -> list[TypedFunction]:
         functions: list[TypedFunction] = []
+        paths = ArgmaxPaths(functions)
         for item in self._program.items:
             before = self._known.get(item.name.name)
             if before is not None:
@@ -50,9 +52,7 @@ class _ProgramChecker:
                 message = f"a function `{item.name.name}` exists already"
                 self._report.error(message, item.name.extent, [note])
             function = (
-                self._reverse(item, functions)
-                if isinstance(item, Reverse)
-                else self._function(item)
+                self._reverse(item, paths) if isinstance(item, Reverse) else self._function(item)
             )
             if function is not None:
                 functions.append(function)
@@ -70,8 +70,8 @@ class _ProgramChecker:
         self._known.setdefault(known.name.name, known)
         self._later.pop(known.name.name, None)
 
-    def _reverse(self, node: Reverse, before: list[TypedFunction]) -> TypedFunction | None:
-        checker = ReverseChecker(self._report, self._known, self._later, before)
+    def _reverse(self, node: Reverse, paths: ArgmaxPaths) -> TypedFunction | None:
+        checker = ReverseChecker(self._report, self._known, self._later, paths)
         known, function = checker.check(node)
         self._bind(known)
         return function
