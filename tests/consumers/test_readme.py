@@ -67,3 +67,20 @@ def test_the_error_reads_as_shown(file: str) -> None:
     done = kina("check", f"examples/{file}.kina")
     assert done.returncode == 1
     assert block("text", file) in done.stderr
+
+
+def test_libraries_have_the_sizes_that_it_says(tmp_path: Path) -> None:
+    small, large = (
+        re.search(pattern, README)
+        for pattern in (r"fixed sizes has (\d+) to (\d+) KB", r"gradient about (\d+) KB")
+    )
+    assert small is not None
+    assert large is not None
+    sizes = {}
+    for name in ("storylm0_nll", "recipes/loss"):
+        library = tmp_path / "library.so"
+        built = kina("build", f"examples/{name}.kina", "-o", str(library))
+        assert built.returncode == 0, built.stderr
+        sizes[name] = library.stat().st_size / 1000
+    assert int(small[1]) <= sizes["storylm0_nll"] <= int(small[2])
+    assert sizes["recipes/loss"] == pytest.approx(int(large[1]), rel=0.15)

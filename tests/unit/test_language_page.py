@@ -1,4 +1,4 @@
-"""Runs docs/language.md: what compiles, what is refused, and what the Python shows."""
+"""Runs the programs in docs/: what compiles, what is refused, and what the Python shows."""
 
 import doctest
 import re
@@ -35,13 +35,20 @@ def blocks(page: Path) -> list[Block]:
 
 
 def groups(kind: str, follower: str) -> list[Any]:
-    """Each block of `kind` with the blocks of `follower` up to the next program."""
+    """Each block of `kind` with the blocks of `follower` up to the next program.
+
+    What stands before the first program of a page belongs to each.
+    """
     pairs: list[tuple[Block, list[Block]]] = []
-    for block in (block for page in PAGES for block in blocks(page)):
-        if block.kind.startswith("kina"):
-            pairs.append((block, []))
-        elif block.kind == follower:
-            pairs[-1][1].append(block)
+    for page in PAGES:
+        before: list[Block] = []
+        target = before
+        for block in blocks(page):
+            if block.kind.startswith("kina"):
+                target = list(before)
+                pairs.append((block, target))
+            elif block.kind == follower:
+                target.append(block)
     return [
         pytest.param(program, after, id=f"{program.page.stem}-line{program.line}")
         for program, after in pairs
@@ -77,7 +84,9 @@ def test_a_refused_program_gives_the_errors_of_the_page(program: Block, after: l
         assert position >= 0, f"{line!r} is not in (or not in this order):\n{shown}"
 
 
-@pytest.mark.parametrize(("name", "good", "bad"), [("language.md", 10, 7), ("autodiff.md", 5, 2)])
+@pytest.mark.parametrize(
+    ("name", "good", "bad"), [("language.md", 10, 7), ("autodiff.md", 5, 2), ("idioms.md", 8, 0)]
+)
 def test_a_page_has_both_kinds_of_examples(name: str, good: int, bad: int) -> None:
     kinds = [block.kind for block in blocks(DOCS / name)]
     assert kinds.count("kina") >= good
