@@ -16,11 +16,14 @@ FAT = ("native", "x86-64") if host_machine() == "x86_64" else ("native",)
 USE = """\
 #include <stdio.h>
 #include "{prefix}.h"
+static float logits[64 * 100000], loss[64];
+static int64_t targets[64];
+/* Large enough for threads. */
 int {prefix}use(void) {{
-    float logits[4] = {{0}}, loss[2];
-    int64_t targets[2] = {{0, 1}};
-    int32_t status = {prefix}nll(2, 2, logits, targets, loss);
-    printf("{prefix} %d %.6f %s\\n", (int)status, loss[1], {prefix}nll_message(1));
+    int32_t threads = {prefix}set_threads(2);
+    int32_t status = {prefix}nll(64, 100000, logits, targets, loss);
+    printf("{prefix} %d %d %.4f ", (int)status, (int)threads, loss[63]);
+    printf("%s\\n", {prefix}nll_message(1));
     return status;
 }}
 """
@@ -54,10 +57,8 @@ def linked(folder: Path, *arguments: object) -> list[str]:
 
 
 def check_lines(lines: list[str]) -> None:
-    assert [line.split()[:3] for line in lines] == [
-        ["a_", "0", "0.693147"],
-        ["b_", "0", "0.693147"],
-    ]
+    wanted = ["0", "2", "11.5129"]
+    assert [line.split()[:4] for line in lines] == [["a_", *wanted], ["b_", *wanted]]
     assert all("take_along_axis: index out of range" in line for line in lines)
 
 
@@ -66,7 +67,7 @@ def check_lines(lines: list[str]) -> None:
 def test_two_of_a_kind_in_one_program(kind: str, target: str, tmp_path: Path) -> None:
     """With one program's functions in both: what they share inside is local to each."""
     files = [
-        built(tmp_path, f"{prefix}{kind}", "--prefix", prefix, "--target", target, "--no-threads")
+        built(tmp_path, f"{prefix}{kind}", "--prefix", prefix, "--target", target)
         for prefix in ("a_", "b_")
     ]
     head = files[0].read_bytes()[:8]
@@ -107,7 +108,7 @@ def test_pkg_config(kind: str, tmp_path: Path) -> None:
     before, folder = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     for prefix in ("a_", "b_"):
-        built(before, f"lib{prefix}{kind}", "--prefix", prefix, "--pkg-config", "--no-threads")
+        built(before, f"lib{prefix}{kind}", "--prefix", prefix, "--pkg-config")
         (before / f"lib{prefix}.h").rename(before / f"{prefix}.h")
     before.rename(folder)
     flags = subprocess.run(
