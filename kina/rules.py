@@ -114,7 +114,21 @@ def _broadcast_help(left: Sequence[Dim], right: Sequence[Dim]) -> str | None:
     for source, target in ((left, right), (right, left)):
         if broadcastable(source, target):
             return f"there is no implicit broadcasting: write .broadcast({format_dims(target)})"
+    for source, target in ((left, right), (right, left)):
+        aligned = _aligned(source, target)
+        if aligned is not None:
+            return (
+                "axes are matched from the right: write "
+                f".reshape({format_dims(aligned)}).broadcast({format_dims(target)})"
+            )
     return None
+
+
+def _aligned(source: Sequence[Dim], target: Sequence[Dim]) -> list[Dim] | None:
+    """`source` with a 1 for each axis that it lacks; None if its axes are not among the target's."""
+    rest = list(source)
+    aligned: list[Dim] = [rest.pop(0) if rest and rest[0] == dim else 1 for dim in target]
+    return None if rest else aligned
 
 
 def broadcastable(source: Sequence[Dim], target: Sequence[Dim]) -> bool:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from itertools import chain, islice
 
 from kina.errors import Diagnostic, Note, Severity
+from kina.frontend.foreign import WORDS
 from kina.frontend.source import Extent, Source
 
 MAX_ERRORS = 50
@@ -44,6 +45,9 @@ class Report:
         """`suggest` for an error that will be shown; of a huge program, not all candidates."""
         if self.full:
             return None
+        foreign = WORDS.get(name)
+        if foreign is not None:
+            return foreign
         return suggest(name, islice(chain.from_iterable(candidates), _MOST_CANDIDATES))
 
     def note(self, message: str, at: Extent) -> Note:

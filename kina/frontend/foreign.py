@@ -1,0 +1,83 @@
+"""Words of NumPy, PyTorch, JAX and Python, and what Kina has instead: a row each.
+
+A word that becomes an operation leaves this table with the row that it gets in `kina/ops.py`.
+"""
+
+from __future__ import annotations
+
+_SHAPE = "write reshape([…]) with the whole shape"
+_BUILD = "there is no {} yet; composed: "
+
+
+def _compose(word: str, how: str) -> str:
+    return _BUILD.format(word) + how
+
+
+_NONE = "there is no {} in Kina yet"
+_LOSS = "-x.log_softmax(axis=1).take_along_axis(t, axis=1), then .reduce(op=mean, axis=0)"
+_MATMUL = (
+    "a.reshape([N, K, 1]).broadcast([N, K, M]) * b.reshape([1, K, M]).broadcast([N, K, M]), "
+    "then .reduce(op=sum, axis=1)"
+)
+
+WORDS: dict[str, str] = {
+    "abs": _compose("abs", "(x * x).sqrt()"),
+    "astype": "write .cast(F32)",
+    "bmm": _NONE.format("batched matrix product"),
+    "cat": _NONE.format("concatenation: return a tuple"),
+    "concat": _NONE.format("concatenation: return a tuple"),
+    "concatenate": _NONE.format("concatenation: return a tuple"),
+    "cross_entropy": f"composed: {_LOSS}",
+    "cuda": "placement is part of the type: @device",
+    "dot": _compose("dot", "(a * b).reduce(op=sum, axis=0)"),
+    "einsum": _compose("einsum", _MATMUL),
+    "expand": "write broadcast([…]) with the whole shape",
+    "flatten": _SHAPE,
+    "float": "write .cast(F32)",
+    "gelu": _compose("gelu", "x / ((x * -1.702).exp() + 1.0), an approximation"),
+    "grad": "a gradient is a function: let df = reverseMode(f, wrt=[x])",
+    "layer_norm": _compose("layer_norm", "c / (variance + 1e-5).sqrt() from reduce_keep(op=mean)"),
+    "layernorm": _compose("layernorm", "c / (variance + 1e-5).sqrt() from reduce_keep(op=mean)"),
+    "logsoftmax": "did you mean `log_softmax`?",
+    "matmul": _compose("matmul", _MATMUL),
+    "max": "a reduction is written .reduce(op=max, axis=…)",
+    "mean": "a reduction is written .reduce(op=mean, axis=…)",
+    "mm": _compose("mm", _MATMUL),
+    "nll_loss": "composed of log-probabilities: -logp.take_along_axis(t, axis=1)",
+    "permute": _NONE.format("permute: reshape keeps the order of elements"),
+    "pow": _compose("pow", "x * x, or (x.log() * p).exp() for x above 0"),
+    "relu": _compose("relu", "(x + (x * x).sqrt()) * 0.5"),
+    "rsqrt": _compose("rsqrt", "1.0 / x.sqrt()"),
+    "sigmoid": _compose("sigmoid", "1.0 / ((-x).exp() + 1.0)"),
+    "silu": _compose("silu", "x / ((-x).exp() + 1.0)"),
+    "sort": _NONE.format("sort: reduce(op=argmax, axis=…) finds the best one"),
+    "squeeze": _SHAPE,
+    "stack": _NONE.format("stack: return a tuple"),
+    "sum": "a reduction is written .reduce(op=sum, axis=…)",
+    "tanh": _compose("tanh", "1.0 - 2.0 / ((x * 2.0).exp() + 1.0)"),
+    "to": "write .cast(F32) for a dtype; placement is part of the type",
+    "topk": _NONE.format("topk: reduce(op=argmax, axis=…) finds the best one"),
+    "transpose": _NONE.format("transpose: reshape keeps the order of elements"),
+    "unsqueeze": _SHAPE,
+    "view": _SHAPE,
+    "where": _compose("where", "m * a + (1.0 - m) * b with a mask m = mask.cast(F32), finite a, b"),
+}  # fmt: skip
+"""What to say of an unknown name, by that name."""
+
+_FUNCTION = "a function is written `let name = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> {…}`"
+_NO_COMPARISON = "there are no comparisons in Kina yet"
+
+SYNTAX: dict[str, str] = {
+    "==": f"{_NO_COMPARISON}; one `=` follows `let` and a name, or the name of an argument",
+    "<": _NO_COMPARISON,
+    ">": _NO_COMPARISON,
+    "def": _FUNCTION,
+    "lambda": _FUNCTION,
+    "return": "the last expression of a body is its result: leave `return` out",
+    "if": "there are no branches in Kina: multiply by a mask, mask.cast(F32)",
+    "else": "there are no branches in Kina: multiply by a mask, mask.cast(F32)",
+    "for": "there are no loops in Kina: an operation works on whole tensors",
+    "while": "there are no loops in Kina: an operation works on whole tensors",
+    "import": "there are no imports in Kina: a program is one file",
+}
+"""What to say where a token cannot stand, by its text."""

@@ -1,0 +1,63 @@
+"""Words of other systems get help, and the compositions that the help shows are programs."""
+
+import re
+
+import pytest
+
+from kina.errors import KinaError
+from kina.frontend.check import check
+from kina.frontend.foreign import SYNTAX, WORDS
+from kina.frontend.source import Source
+from kina.ops import OPS
+
+HEAD = "let f = fn(x: tensor<F32, [B, V]>, t: tensor<I64, [B]>) -> tensor<F32, [B, V]> { "
+
+
+def said(body: str) -> str:
+    with pytest.raises(KinaError) as caught:
+        check(Source("t.kina", HEAD + body + " }"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_an_unknown_operation_gets_its_row(word: str) -> None:
+    found = said(f"x.{word}(t)")
+    expected = WORDS[word] if word not in ("max", "mean", "sum") else f".reduce(op={word}, axis=…)"
+    assert expected in found
+    assert word not in OPS
+
+
+@pytest.mark.parametrize("word", ["def", "return", "if", "for", "while", "lambda"])
+def test_a_word_of_python_gets_its_row(word: str) -> None:
+    assert SYNTAX[word] in said(f"x {word} x")
+
+
+def test_comparisons_say_what_is_meant() -> None:
+    assert "there are no comparisons in Kina yet" in said("x == 3")
+    assert "there are no comparisons in Kina yet" in said("x < 3")
+    assert "a binding starts with `let`" in said("y = x in y")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wrong", "right"),
+    [
+        ("x: tensor<F32, [B, V]>, t: tensor<F32, [B]>", "x / t", "t.reshape([B, 1])"),
+        ("t: tensor<F32, [B]>, x: tensor<F32, [B, V]>", "t / x", "t.reshape([B, 1])"),
+        ("x: tensor<F32, [B, V, 4]>, t: tensor<F32, [B, 4]>", "x / t", "t.reshape([B, 1, 4])"),
+    ],
+)
+def test_the_help_for_leading_axes_is_a_program(parameters: str, wrong: str, right: str) -> None:
+    shape = parameters.partition("x: tensor<F32, ")[2].partition(">")[0]
+    text = f"let f = fn({parameters}) -> tensor<F32, {shape}> {{ {{}} }}"
+    with pytest.raises(KinaError) as caught:
+        check(Source("t.kina", text.format(wrong)))
+    call = f"{right}.broadcast({shape})"
+    assert f"write {call.removeprefix('t')}" in str(caught.value)
+    check(Source("t.kina", text.format(wrong.replace("t", call))))
+
+
+@pytest.mark.parametrize("word", ["relu", "rsqrt", "sigmoid", "silu", "tanh", "abs"])
+def test_a_composition_is_a_program(word: str) -> None:
+    composed = re.search(r"composed: (.*)$", WORDS[word])
+    assert composed
+    check(Source("t.kina", HEAD + composed[1] + " }"))
