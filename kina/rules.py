@@ -125,7 +125,7 @@ def _broadcast_help(left: Sequence[Dim], right: Sequence[Dim]) -> str | None:
 
 
 def _aligned(source: Sequence[Dim], target: Sequence[Dim]) -> list[Dim] | None:
-    """`source` with a 1 for each axis that it lacks; None if its axes are not among the target's."""
+    """`source` with a 1 for each axis of `target` that it lacks; None if it has other axes."""
     rest = list(source)
     aligned: list[Dim] = [rest.pop(0) if rest and rest[0] == dim else 1 for dim in target]
     return None if rest else aligned
