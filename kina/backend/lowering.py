@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
-from xdsl.printer import Printer
 
 from kina.backend import pipeline
 from kina.backend.codegen import Code
 from kina.backend.index_ranges import index_ranges
+from kina.backend.ir_text import show
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS
@@ -44,13 +43,6 @@ def kina_module(source: Source) -> tuple[ModuleOp, dict[str, Signature]]:
     """The kina IR of a program and its signatures; all of a program's errors are raised at once."""
     program = check(source)
     return generate(program), program.signatures
-
-
-def show(module: ModuleOp, *, locations: bool = False) -> str:
-    """The module as text."""
-    stream = StringIO()
-    Printer(stream, print_debuginfo=locations).print_op(module)
-    return stream.getvalue() + "\n"
 
 
 def to_linalg(module: ModuleOp) -> None:

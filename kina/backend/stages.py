@@ -20,13 +20,15 @@ def emit(source: Source, stage: str, options: Options = NATIVE) -> str:
 
 
 def _emit_kina(source: Source, _options: Options) -> str:
-    from kina.backend.lowering import kina_module, show
+    from kina.backend.ir_text import show
+    from kina.backend.lowering import kina_module
 
     return show(kina_module(source)[0])
 
 
 def _emit_linalg(source: Source, _options: Options) -> str:
-    from kina.backend.lowering import kina_module, show, to_linalg
+    from kina.backend.ir_text import show
+    from kina.backend.lowering import kina_module, to_linalg
 
     module, _ = kina_module(source)
     to_linalg(module)

@@ -54,11 +54,11 @@ class Source:
         return cls.decode(name, data)
 
     @classmethod
-    def decode(cls, name: str, data: bytes) -> Source:
-        """The text that UTF-8 `data` holds; see `read` for the errors."""
-        if len(data) > MAX_BYTES:
+    def decode(cls, name: str, data: bytes, most: int = MAX_BYTES) -> Source:
+        """The text that UTF-8 `data` of at most `most` bytes holds; see `read` for the errors."""
+        if len(data) > most:
             raise KinaValueError(
-                f"{name}: the file is too large for a program, expected at most {MAX_BYTES} bytes"
+                f"{name}: the file is too large for a program, expected at most {most} bytes"
             )
         try:
             source = cls(name, data.decode("utf-8"))

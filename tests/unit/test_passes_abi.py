@@ -7,7 +7,7 @@ import re
 import pytest
 from xdsl.context import Context
 
-from kina.backend.lowering import show
+from kina.backend.ir_text import show
 from kina.backend.toolchain import MLIR_OPT, run
 from kina.frontend.check import check
 from kina.frontend.irgen import generate

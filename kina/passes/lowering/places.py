@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import linecache
+from pathlib import Path
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
 from kina.errors import Diagnostic, KinaTypeError, Span
+
+_MOST_BYTES = 64 << 20
+"""Of a file of which a message shows a line."""
 
 
 def file_place(location: Attribute) -> FileLineColLoc | None:
@@ -42,8 +46,17 @@ def span_of(location: Attribute) -> Span | None:
     if place is None:
         return None
     file, line = place.filename.data, place.line.data
-    text = linecache.getline(file, line).rstrip("\n")
+    text = linecache.getline(file, line).rstrip("\n") if _is_readable(file) else ""
     return Span(file, line, place.column.data, 1 if text else 0, text)
+
+
+def _is_readable(file: str) -> bool:
+    """IR may name any file, a device or a pipe as well."""
+    try:
+        path = Path(file)
+        return path.is_file() and path.stat().st_size <= _MOST_BYTES
+    except (OSError, ValueError):
+        return False
 
 
 def refusal(location: Attribute, message: str) -> KinaTypeError:

@@ -45,14 +45,14 @@ func.func @nll(%logits: tensor<1x4x8xf32> {kina.name = "logits"}, %targets: tens
   func.return %2 : tensor<1x4xf32>
 }
 
-// Seed 17's generic with two outputs.
+// Seed 17's generic with two outputs, in the form that xDSL reads back.
 // CHECK-LABEL: func.func @greedy(
 // CHECK-SAME:    -> tensor<1x4xi64>
 // CHECK:         [[START:%\S+]] = arith.constant 0xff800000 : f32
 // CHECK:         linalg.fill ins([[START]] : f32)
 // CHECK:         [[ZERO:%\S+]] = arith.constant 0 : i64
 // CHECK:         linalg.fill ins([[ZERO]] : i64)
-// CHECK:         {{%\S+}}, [[INDEX:%\S+]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<1x4x8xf32>)
+// CHECK:         {{%\S+}}, [[INDEX:%\S+]] = "linalg.generic"(%x, {{%\S+}}, {{%\S+}}) {{.*}} iterator_types = [#linalg.iterator_type<parallel>, #linalg.iterator_type<parallel>, #linalg.iterator_type<reduction>], operandSegmentSizes = array<i32: 1, 2>}> ({
 // CHECK-NEXT:    ^{{.*}}([[X:%\S+]]: f32, [[ACC:%\S+]]: f32, [[AT:%\S+]]: i64):
 // CHECK-NEXT:      [[GT:%\S+]] = arith.cmpf ogt, [[X]], [[ACC]] : f32
 // CHECK-NEXT:      [[NEW:%\S+]] = arith.select [[GT]], [[X]], [[ACC]] : f32
@@ -60,7 +60,7 @@ func.func @nll(%logits: tensor<1x4x8xf32> {kina.name = "logits"}, %targets: tens
 // CHECK-NEXT:      [[I64:%\S+]] = arith.index_cast [[I]] : index to i64
 // CHECK-NEXT:      [[NEWI:%\S+]] = arith.select [[GT]], [[I64]], [[AT]] : i64
 // CHECK-NEXT:      linalg.yield [[NEW]], [[NEWI]] : f32, i64
-// CHECK-NEXT:    } -> (tensor<1x4xf32>, tensor<1x4xi64>)
+// CHECK-NEXT:    }) : (tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xi64>) -> (tensor<1x4xf32>, tensor<1x4xi64>)
 // CHECK-NEXT:    func.return [[INDEX]] : tensor<1x4xi64>
 func.func @greedy(%x: tensor<1x4x8xf32>) -> tensor<1x4xi64> {
   %0 = kina.reduce argmax %x {axis = 2} : tensor<1x4x8xf32> -> tensor<1x4xi64>

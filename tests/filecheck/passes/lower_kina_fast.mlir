@@ -34,7 +34,7 @@ func.func @log_softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // argmax of the last axis: the best value so far and its index, which schedule-cpu takes in lanes.
 // CHECK-LABEL: func.func @argmax_last(
-// CHECK:         {{%\S+}}, [[INDEX:%\S+]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x3xbf16>) outs({{%\S+}}, {{%\S+}} : tensor<2xf32>, tensor<2xi32>)
+// CHECK:         {{%\S+}}, [[INDEX:%\S+]] = "linalg.generic"(%x, {{%\S+}}, {{%\S+}}) {{.*}} iterator_types = [#linalg.iterator_type<parallel>, #linalg.iterator_type<reduction>], operandSegmentSizes = array<i32: 1, 2>}> ({
 // CHECK-NEXT:    ^{{.*}}([[SMALL:%\S+]]: bf16, [[BEST:%\S+]]: f32, [[AT:%\S+]]: i32):
 // CHECK-NEXT:      [[X:%\S+]] = arith.extf [[SMALL]] : bf16 to f32
 // CHECK-NEXT:      [[GT:%\S+]] = arith.cmpf ogt, [[X]], [[BEST]] : f32

@@ -1,0 +1,65 @@
+"""IR as text that both xDSL and mlir-opt read back.
+
+A `linalg.generic` of several results ends in `-> (type, type)`, which xDSL prints and mlir-opt
+reads, but which xDSL's own parser takes for the type of a function. Such an operation is therefore
+printed in the generic form; what is inside it, as usual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+from xdsl.syntax_printer import SyntaxPrinter
+from xdsl.targets.mlir import MLIRTarget
+
+
+def show(module: ModuleOp, *, locations: bool = False) -> str:
+    """The module as text."""
+    stream = StringIO()
+    _Readable(stream, print_debuginfo=locations).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+@dataclass(frozen=True)
+class ReadableTarget(MLIRTarget):
+    """What `kina-opt` prints: xDSL's target, with the generic form where its parser needs it."""
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Print `module` and the resources that it names."""
+        printer = (_ReadableInColour if self.syntax_highlight else _Readable)(
+            output,
+            print_properties_as_attributes=self.print_properties_as_attributes,
+            print_debuginfo=self.print_debuginfo,
+        )
+        printer.all_generic = self.print_generic_format
+        printer.print_op(module)
+        printer.print_metadata(ctx.loaded_dialects)
+        print("\n", file=output)
+
+
+class _Readable(Printer):
+    """Prints in the generic form what xDSL would not read back, or everything."""
+
+    all_generic = False
+
+    def print_op(self, op: Operation) -> None:
+        """Print one operation and what is inside it."""
+        outside = self.print_generic_format
+        self.print_generic_format = self.all_generic or _is_unreadable(op)
+        super().print_op(op)
+        self.print_generic_format = outside
+
+
+class _ReadableInColour(_Readable, SyntaxPrinter):
+    """The same for a terminal."""
+
+
+def _is_unreadable(op: Operation) -> bool:
+    return isinstance(op, GenericOp) and len(op.results) > 1

@@ -1,0 +1,354 @@
+"""`kina-opt`: whatever the input, one diagnostic with its place; whatever it prints, it reads."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import string
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from kina.backend import pipeline
+from kina.cli.opt import main
+from kina.frontend.mlir_text import check_strings
+from kina.frontend.source import Source
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = sorted([*(ROOT / "examples").rglob("*.kina"), *(ROOT / "tests").rglob("*.kina")])
+IR_FILES = sorted((ROOT / "tests" / "filecheck").rglob("*.mlir"))
+PASSES = (
+    *pipeline.INLINE,
+    *pipeline.TO_LINALG,
+    *pipeline.TO_C,
+    *pipeline.SCHEDULE,
+    "canonicalize",
+    "cse",
+)
+STUCK_SECONDS = 300
+"""Not a measurement: a parser that hangs takes for ever."""
+
+PLACED = re.compile(r"[^\n]+:\d+:\d+: error: ")
+
+
+class Done(NamedTuple):
+    """How a run ended."""
+
+    status: object
+    output: str
+    errors: str
+
+
+@contextmanager
+def not_stuck() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise AssertionError("kina-opt hangs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(STUCK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def opt(*words: str | Path) -> Done:
+    """Run it here; everything but an exit is a failure."""
+    output, errors, status = StringIO(), StringIO(), 0
+    with not_stuck(), redirect_stdout(output), redirect_stderr(errors):
+        try:
+            main([str(word) for word in words])
+        except SystemExit as leaving:
+            status = leaving.code
+    return Done(status, output.getvalue(), errors.getvalue())
+
+
+def opt_text(folder: Path, text: str | bytes, *words: str) -> Done:
+    path = folder / "t.mlir"
+    path.write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+    return opt(path, *words)
+
+
+def fails(done: Done, *parts: str) -> None:
+    assert done.status == 1, done
+    assert not done.output
+    assert done.errors.count("error: ") == 1, done.errors
+    assert "Traceback" not in done.errors
+    for part in parts:
+        assert part in done.errors
+
+
+ADD = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
+
+
+def deep(start: str, end: str, middle: str = "") -> str:
+    return f'"test.x"() {{a = {start * 3000}{middle}{end * 3000}}} : () -> ()'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"' + "a" * 5000, ":1:1: error: the string has no end"),
+        ('// "\n  "' + "a" * 5000 + '\n"', ":2:3: error: the string has no end"),
+        ('"test.x"() {a = "' + "a" * 5000 + r"\q" + '"}', "error: no such escape"),
+        ("%0 = linalg.fill x", "t.mlir:1:"),
+        (
+            "%0 = arith.constant 1 : i8\n%1 = tensor.empty() : tensor<i8>\n"
+            "%2 = linalg.fill tensor<(%0 : i8) outs(%1 : tensor<i8>) -> tensor<i8>",
+            "t.mlir:3:1: error: this is no valid operation: IndexError",
+        ),
+        ("builtin.module {" * 3000 + "}" * 3000, "nested too deeply"),
+        (deep("[", "]"), "nested too deeply"),
+        (deep("tuple<", ">", "i32"), "nested too deeply"),
+        (deep("affine_map<(d0) -> (" + "(" * 3000, "", "d0"), "nested too deeply"),
+        ("%0 = arith.constant dense<1.0> : tensor<9000000000000000xf32>", "memory"),
+        ("%0 = arith.constant " + "9" * 6000 + " : i64", "t.mlir:1:1: error: "),
+        ("func.func @f(%x: f32) -> i32 {\n  func.return %x : f32\n}", "t.mlir:2:3: error: "),
+        ("func.func @f(", "t.mlir:1:14: error: "),
+        ("", "t.mlir:1:1: error: "),
+        (" \n// nothing\n", "t.mlir:3:1: error: "),
+        (b"\x7fELF\x00\x01", "t.mlir:1:5: error: not a text file: it holds a NUL byte"),
+        (b"func.func\xff", "t.mlir:1:10: error: not UTF-8 text: byte 0xff"),
+        ("/" * 100_000, "error: "),
+        ('""' * 10_000, "t.mlir:1:3: error: "),
+    ],
+)
+def test_wrong_text(tmp_path: Path, text: str | bytes, said: str) -> None:
+    done = opt_text(tmp_path, text, "--allow-unregistered-dialect")
+    fails(done, said)
+    assert PLACED.match(done.errors), done.errors
+    assert max(map(len, done.errors.splitlines())) < 400
+
+
+@pytest.mark.parametrize("text", [f"\ufeff{ADD}", ADD.replace("\n", "\r\n"), f"// é \x01\n{ADD}"])
+def test_unusual_text(tmp_path: Path, text: str) -> None:
+    assert opt_text(tmp_path, text).output == opt_text(tmp_path, ADD).output != ""
+
+
+def test_place_in_a_later_part(tmp_path: Path) -> None:
+    wrong = "func.func @g(%x: f32) -> i32 {\n  func.return %x : f32\n}\n"
+    parts = f"{ADD}// -----\n{wrong}"
+    fails(opt_text(tmp_path, parts, "--split-input-file"), "t.mlir:6:3: error: ")
+    parts = f"{ADD}// -----\nfunc.func @g("
+    fails(opt_text(tmp_path, parts, "--split-input-file"), "t.mlir:5:14: error: ")
+
+
+def test_place_of_a_part_of_a_program(tmp_path: Path) -> None:
+    good = "let f = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> { x }\n"
+    (tmp_path / "t.kina").write_text(f"{good}// -----\n{good.replace('{ x', '{ y')}")
+    fails(opt(tmp_path / "t.kina", "--split-input-file"), "t.kina:3:55: error: ")
+
+
+def test_place_of_what_a_pass_refuses(tmp_path: Path) -> None:
+    done = opt_text(tmp_path, f"\n\n{ADD}", "--pass", "canonicalize", "--pass", "export-c")
+    fails(done, "t.mlir:3:1: error: export-c: @f has no parameter_dims")
+
+
+def test_ir_that_names_a_device(tmp_path: Path) -> None:
+    """A message shows the line of a file, but never reads a device for it."""
+    text = ADD.rstrip() + ' loc("/dev/zero":7:1)'
+    fails(opt_text(tmp_path, text, "--pass", "export-c"), "/dev/zero:7:1: error: export-c")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["."], "no front end reads a file that ends in '.'"),
+        (["a.txt"], "no front end reads a file that ends in '.txt'"),
+        (["missing.mlir"], "missing.mlir: cannot read the file: No such file"),
+        (["folder.mlir"], "folder.mlir: cannot read the file: Is a directory"),
+        (["/dev/zero", "-f", "mlir"], "/dev/zero: the file is too large"),
+        (["/dev/zero", "-f", "kina"], "/dev/zero: the file is too large"),
+        (["a.mlir", "--pass", "inline"], "inline"),
+        (["a.mlir", "--pass", "lower-kina{"], "error: "),
+        (["a.mlir", "--pass", "lower-kina{fast}"], "error: "),
+        (["a.mlir", "-o", "folder.mlir"], "folder.mlir: "),
+        (["a.mlir", "-o", "nowhere/x.mlir"], "nowhere/x.mlir: cannot write"),
+        (["a.mlir", "-o", "/dev/full"], "/dev/full: "),
+        (["a.mlir", "-o", "/proc/x.mlir"], "/proc/x.mlir: cannot write"),
+    ],
+)
+def test_wrong_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Sequence[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.mlir").mkdir()
+    (tmp_path / "a.mlir").write_text(ADD)
+    fails(opt(*words), said)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mlir", "folder.mlir"]
+
+
+def test_passes_add_up(tmp_path: Path) -> None:
+    """In the order given, whichever spelling each has."""
+    program = ROOT / "examples" / "storylm0_nll.kina"
+    joined = opt(program, "-p", "decompose-kina,lower-kina,export-c")
+    spellings = ["-p", "decompose-kina", "--pass=lower-kina", "--passes", "export-c"]
+    assert opt(program, *spellings) == joined
+    assert "func.func @kina_nll(" in joined.output
+    wrong_order = opt(program, "--pass", "export-c", "--pass", "lower-kina")
+    fails(wrong_order, "export-c: @nll has no parameter_dims")
+
+
+def test_output_file(tmp_path: Path) -> None:
+    """It is written at once and only if nothing failed, so that it may be the input."""
+    path = tmp_path / "a.mlir"
+    path.write_text(ADD)
+    expected = opt(path).output
+    assert opt(path, "-o", path) == Done(0, "", "")
+    assert path.read_text() == expected
+    fails(opt(path, "--pass", "export-c", "-o", path), "export-c")
+    assert path.read_text() == expected
+    assert opt(path, "-o", "-").output == expected
+    assert opt(path, "-o", "/dev/null") == Done(0, "", "")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "said"),
+    [
+        ("< a.mlir", 0, ""),
+        ("- < a.mlir > out", 0, ""),
+        ("a.mlir >&-", 0, ""),
+        ("<&-", 1, "<stdin>: "),
+        ("< /dev/zero", 1, "<stdin>: the file is too large"),
+        ("a.mlir > /dev/full", 1, "the output: No space left"),
+        ("missing.mlir 2>&-", 1, ""),
+        ("missing.mlir 2> /dev/full", 1, ""),
+    ],
+)
+def test_streams(tmp_path: Path, streams: str, status: int, said: str) -> None:
+    (tmp_path / "a.mlir").write_text(ADD)
+    command = f"'{sys.executable}' -m kina.cli.opt {streams}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("error: ") == bool(said)
+    assert "Traceback" not in done.stderr
+
+
+def test_closed_pipe(tmp_path: Path) -> None:
+    (tmp_path / "a.mlir").write_text(ADD)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kina.cli.opt", tmp_path / "a.mlir"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", '"a"', r'"\"\\\n\t\0A"', '"a" // "\n"b"', '//"', '@"a//b" "c"', '/ / "//"']
+)
+def test_good_strings(text: str) -> None:
+    check_strings(Source("t.mlir", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ('"', 0),
+        (' "a\n"', 1),
+        (r'"a\"', 0),
+        (r'"\x"', 1),
+        (r'"\0"', 1),
+        ('// "\n"', 5),
+        ('"\v"', 0),
+    ],
+)
+def test_bad_strings(text: str, start: int) -> None:
+    with pytest.raises(ParseError) as caught:
+        check_strings(Source("t.mlir", text))
+    assert caught.value.span.start == start
+
+
+def is_read_back(folder: Path, text: str) -> None:
+    assert opt_text(folder, text) == Done(0, text, "")
+
+
+def has_output(program: Path) -> bool:
+    return not re.search("RUN: not |KINA_INVALID", program.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "program", [path for path in PROGRAMS if has_output(path)], ids=lambda path: path.stem
+)
+def test_every_output_is_an_input(tmp_path: Path, program: Path) -> None:
+    """After the front end and after each pass of the pipeline."""
+    path, before = program, ""
+    for name in ("", *PASSES[:-2]):
+        done = opt(path, "--pass", name)
+        assert (done.status, done.errors) == (0, ""), name
+        if done.output != before:
+            is_read_back(tmp_path, done.output)
+        path, before = tmp_path / "t.mlir", done.output
+
+
+@cache
+def corpus() -> list[str]:
+    """The IR of the tests, and what the passes make of the examples."""
+    parts = [text for path in IR_FILES for text in path.read_text().split("// -----")]
+    for program in sorted((ROOT / "examples").glob("*.kina")):
+        lowered = opt(program, "--pass", "inline-calls,transform-ad,simplify-kina,lower-kina")
+        parts += [done.output for done in (opt(program), lowered) if done.output]
+    return parts
+
+
+_TOKENS = r"""
+" { } ( ) < > [ ] , : = -> -1 0 1 99999999999999999999 i64 f32 bf16 x ? # ! ^bb0 // \
+%0 @f tensor< memref< dense< affine_map< loc( linalg.generic func.func kina.
+"""
+WORDS = [*_TOKENS.split(), "\n", "\r\n", "\t", "\0", "é"]
+
+
+def mutated(text: str, seeded: random.Random) -> str:
+    """`text` with some pieces dropped, doubled, moved or replaced."""
+    for _ in range(seeded.choice([1, 1, 1, 2, 4])):
+        start = seeded.randrange(len(text) or 1)
+        end = start + seeded.choice([1, 1, 2, 5, 20, 100])
+        other = seeded.randrange(len(text) or 1)
+        piece = text[start:end]
+        moved = text[other : other + len(piece)]
+        words = [seeded.choice(WORDS), seeded.choice(text.split() or [""])]
+        character = seeded.choice(string.printable)
+        replacement = seeded.choice(["", piece * 2, moved, character, *words])
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def survives(folder: Path, seed: int) -> bool:
+    """Whether a mutated module goes through some passes; if not, the message must say where."""
+    seeded = random.Random(seed)
+    text = mutated(seeded.choice(corpus()), seeded)
+    passes = seeded.sample(PASSES, seeded.choice([0, 1, 1, 2, 3]))
+    done = opt_text(folder, text, *(f"--pass={name}" for name in passes))
+    if done.status == 0:
+        is_read_back(folder, done.output)
+        return True
+    fails(done)
+    assert PLACED.match(done.errors), (seed, done.errors)
+    return False
+
+
+def test_mutated_sample(tmp_path: Path) -> None:
+    assert {survives(tmp_path, seed) for seed in range(60)} == {True, False}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(20))
+def test_mutated(tmp_path: Path, block: int) -> None:
+    assert {survives(tmp_path, 100 * block + seed) for seed in range(100, 200)} == {True, False}
