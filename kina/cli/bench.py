@@ -14,11 +14,11 @@ from kina.arrays import Array
 from kina.backend.options import Options
 from kina.cli.inputs import Inputs
 from kina.cli.memory_limit import MEMORY_BOUND_BYTES, mover
+from kina.cli.programs import read_program
 from kina.cli.run import as_tuple, choose
 from kina.cli.timing import calls_per_sample, duration, sample, size, three_digits
 from kina.cli.warning import WarningMode, show
 from kina.errors import KinaValueError
-from kina.frontend.source import Source
 from kina.runtime.library import set_threads
 from kina.runtime.loading import load_source
 from kina.runtime.module import Function
@@ -48,7 +48,7 @@ def bench_function(
     if repeat < 1:
         raise KinaValueError(f"--repeat {repeat}: expected at least 1")
     warn = partial(show, mode=WarningMode.SHOW)
-    module = load_source(Source.read(file), Options(), warn=warn)
+    module = load_source(read_program(file), Options(), warn=warn)
     function = choose(module, name)
     count = set_threads(0 if threads is None else checked_count("--threads: the count", threads))
     inputs = Inputs(function, given, sizes)

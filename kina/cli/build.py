@@ -11,9 +11,9 @@ from kina.backend.build import build
 from kina.backend.options import Options, Product
 from kina.cli.files import check_replaceable, write
 from kina.cli.pkg_config import pkg_config_file
+from kina.cli.programs import is_stdin, read_program
 from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
-from kina.frontend.source import Source
 from kina.runtime.header import header
 
 _PRODUCTS = {".so": Product.SHARED, ".a": Product.ARCHIVE, ".o": Product.OBJECT}
@@ -31,7 +31,7 @@ class _Output:
     pkg_config: Path | None
 
     @classmethod
-    def of(cls, library: Path, program: Path, pkg_config: bool) -> _Output:
+    def of(cls, library: Path, program: Path | None, pkg_config: bool) -> _Output:
         """What the name of a library says.
 
         Raises `KinaValueError` if it says nothing, or if something cannot be written.
@@ -67,8 +67,11 @@ def build_library(
     pkg_config: bool = False,
 ) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
-    source = Source.read(file)
-    files = _Output.of(output or Path(file.name).with_suffix(".so"), file, pkg_config)
+    if output is None and is_stdin(file):
+        raise KinaValueError("a program from the standard input has no name: give -o LIBRARY.so")
+    source = read_program(file)
+    program = None if is_stdin(file) else file
+    files = _Output.of(output or Path(file.name).with_suffix(".so"), program, pkg_config)
     described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
     soname = files.library.name if files.product is Product.SHARED else ""
     artifact = build(source, replace(options, product=files.product, soname=soname))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kina.cli.programs import read_program
+from kina.cli.streams import report
 from kina.cli.warning import WarningMode, show
 from kina.errors import KinaError, render_all
 from kina.frontend.check import check
-from kina.frontend.source import Source
 from kina.types import is_private
 
 
@@ -20,12 +20,13 @@ def check_files(files: Sequence[Path], mode: WarningMode) -> int:
 
 def _check_file(file: Path, mode: WarningMode) -> int:
     try:
-        program = check(Source.read(file))
+        source = read_program(file)
+        program = check(source)
         show(program.warnings, mode)
     except KinaError as error:
-        print(render_all(error.diagnostics), file=sys.stderr)
+        report(render_all(error.diagnostics))
         return 1
-    print(f"{file}: ok")
+    print(f"{source.name}: ok")
     for name, signature in program.signatures.items():
         print(f"  {signature}{'  (private)' if is_private(name) else ''}")
     return 0

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from math import prod
+from math import isinf, isnan, prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
 from kina.arrays import Array, numpy_dtype
+from kina.cli.npy import read_npy
 from kina.dtypes import Kind
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.runtime.arguments import result_shape
@@ -29,7 +31,7 @@ _MARGIN = 1e-6
 _WIDEST_DRAW = 8
 """Bytes per element while random numbers are drawn."""
 _MOST_DIGITS = 19
-"""Of a size; more is past 64 bits."""
+"""Of a size or a seed; more is past 64 bits."""
 
 
 def _uniform(random: Generator, shape: tuple[int, ...]) -> Array:
@@ -54,7 +56,7 @@ class Inputs:
         self._ranges = function.ranges
         texts = _assignments("--arg", given, [p.name for p in self._parameters])
         chosen = _assignments("--size", sizes, function.type.symbols)
-        self._files = {n: _read(n, t) for n, t in texts.items() if t.endswith(".npy")}
+        self._files = {n: _read(n, t) for n, t in texts.items() if t.endswith((".npy", ".npz"))}
         self._sizes = dict.fromkeys(function.type.symbols, DEFAULT_SIZE)
         self._sizes.update(self._sizes_of_files())
         self._sizes.update({name: _size(name, text) for name, text in chosen.items()})
@@ -87,8 +89,11 @@ class Inputs:
         return np.full(shape, _number(parameter, text))
 
     def _draw(self, index: int, parameter: Parameter, shape: tuple[int, ...], seed: str) -> Array:
-        if not seed.isdecimal():
-            raise KinaValueError(f"--arg {parameter.name}: the seed is '{seed}', expected a number")
+        if not seed.isdecimal() or len(seed) > _MOST_DIGITS:
+            raise KinaValueError(
+                f"--arg {parameter.name}: the seed is '{seed[:40]}', expected a number of at most "
+                f"{_MOST_DIGITS} digits"
+            )
         random = default_rng([int(seed), index])
         dtype = numpy_dtype(parameter.type.dtype)
         return _draw(random, parameter, shape, self._limit(index)).astype(dtype)
@@ -124,6 +129,8 @@ def _assignments(option: str, texts: Sequence[str], names: Sequence[str]) -> dic
         if name not in names:
             note = Note(f"there are: {', '.join(names) or 'none'}")
             raise KinaValueError(Diagnostic(f"{option} {text}: no '{name}' here", notes=(note,)))
+        if name in result:
+            raise KinaValueError(f"{option} {name}: is given twice, as {result[name]} and {value}")
         result[name] = value
     return result
 
@@ -145,8 +152,8 @@ def _check_size(parameter: Parameter, shape: tuple[int, ...]) -> None:
 
 def _read(name: str, text: str) -> Array:
     try:
-        return np.load(text, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        return read_npy(Path(text))
+    except (KinaValueError, OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise KinaValueError(f"--arg {name}={text}: cannot read the array: {reason}") from None
 
@@ -160,7 +167,8 @@ def stored(array: Array) -> Array:
 def _as_stored(type_: TensorType, array: Array) -> Array:
     """What `stored` made raw bytes gets its meaning back."""
     wanted = numpy_dtype(type_.dtype)
-    raw = array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize
+    unnamed = array.dtype.kind == "V" and array.dtype.names is None
+    raw = unnamed and array.dtype.itemsize == wanted.itemsize
     return array.view(wanted) if raw else array
 
 
@@ -176,7 +184,19 @@ def _number(parameter: Parameter, text: str) -> Any:
         raise KinaValueError(f"--arg {parameter.name}={text}: expected {expected}") from None
     if not dtype.is_float and not _least(parameter) <= value <= _most(parameter):
         raise KinaValueError(f"--arg {parameter.name}={text}: {dtype} does not hold this number")
-    return numpy_dtype(dtype).type(value)
+    with np.errstate(all="ignore"):
+        element = numpy_dtype(dtype).type(value)
+    if dtype.is_float and _loses(float(value), float(element)):
+        raise KinaValueError(
+            f"--arg {parameter.name}={text}: {dtype} does not hold this number, the nearest that "
+            f"it does is {element}"
+        )
+    return element
+
+
+def _loses(value: float, element: float) -> bool:
+    """Whether rounding makes a number infinite, zero or NaN."""
+    return value != element and (isinf(element) or isnan(element) != isnan(value) or element == 0)
 
 
 def _least(parameter: Parameter) -> int:

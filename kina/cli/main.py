@@ -17,6 +17,8 @@ from typing import Annotated
 import typer
 
 from kina.cli.garbage import seldom_collect
+from kina.cli.programs import read_program
+from kina.cli.streams import discard_output, prepare_streams, report
 from kina.cli.warning import WarningMode, show
 from kina.errors import KinaError, render_all
 
@@ -39,7 +41,7 @@ class Stage(StrEnum):
     ASM = "asm"
 
 
-Program = Annotated[Path, typer.Argument(metavar="FILE", help="A .kina program.")]
+Program = Annotated[Path, typer.Argument(metavar="FILE", help="A .kina program, or - for stdin.")]
 TargetOption = Annotated[
     str | None,
     typer.Option(help="native, x86-64 (a level for every CPU), x86-64-v2, -v3, -v4, aarch64."),
@@ -80,7 +82,9 @@ def options(
 
 @app.command()
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=".kina programs.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help=".kina programs, or - for stdin.")
+    ],
     warned: Warned = WarningMode.SHOW,
 ) -> int:
     """Report the errors of programs, or their functions' types."""
@@ -98,9 +102,8 @@ def emit(
     """Print a program as kina IR, linalg IR, kernels and their schedule, LLVM IR or assembly."""
     from kina.backend.options import Options
     from kina.backend.stages import emit as emit_stage
-    from kina.frontend.source import Source
 
-    print(emit_stage(Source.read(file), to.value, Options(target or "native")), end="")
+    print(emit_stage(read_program(file), to.value, Options(target or "native")), end="")
 
 
 @app.command()
@@ -151,12 +154,11 @@ def run(
 ) -> None:
     """Run a function, by default on seeded random inputs, and print what it gives."""
     from kina.backend.options import Options
-    from kina.frontend.source import Source
     from kina.runtime.loading import load_source
 
     # This command's own imports (NumPy) are made while the compiler's tools run.
     warn = partial(show, mode=warned)
-    module = load_source(Source.read(file), Options(), needed="kina.cli.run", warn=warn)
+    module = load_source(read_program(file), Options(), needed="kina.cli.run", warn=warn)
     from kina.cli.run import run_function
 
     run_function(module, fn, arg or [], size or [], output, verify)
@@ -190,16 +192,15 @@ def doctor() -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `kina` with `arguments` (default: the command line) and exit."""
     if arguments is None:
+        prepare_streams()
         seldom_collect()
     try:
         status = _run(arguments)
-        # Unlike sys.stdout.flush(), this copes with an output that was closed from the start.
         print(end="", flush=True)
     except OSError as error:
-        # Python would flush once more on its way out, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         if not isinstance(error, BrokenPipeError):
-            print(f"error: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+            report(f"error: {error.filename or 'the output'}: {error.strerror}")
         status = 1
     sys.exit(status)
 
@@ -211,11 +212,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KinaError as error:
         if os.environ.get("KINA_DEBUG") == "1":
             raise
-        print(render_all(error.diagnostics), file=sys.stderr)
+        report(render_all(error.diagnostics))
     except typer.TyperException as error:
-        print(f"error: {error.format_message()}\n  help: see kina --help", file=sys.stderr)
+        report(f"error: {error.format_message()}\n  help: see kina --help")
     except MemoryError as error:
-        print(f"error: out of memory: {error}", file=sys.stderr)
+        report(f"error: out of memory: {error}")
     except (KeyboardInterrupt, typer.Abort):
         return 130
     return 1

@@ -11,6 +11,8 @@ from kina.errors import KinaValueError
 STDIN = "<stdin>"
 """What messages call the standard input."""
 
+_PIECE = 1 << 16
+
 
 def prepare_streams() -> None:
     """Make printing safe: a closed stream swallows it, what an encoding lacks is escaped."""
@@ -29,11 +31,15 @@ def read_stdin(most: int) -> bytes:
     """The standard input, but no more than `most` bytes of it."""
     if sys.stdin is None:
         raise KinaValueError(f"{STDIN}: cannot read the standard input: it is closed")
+    data, descriptor = bytearray(), sys.stdin.fileno()
     try:
-        return sys.stdin.buffer.read(most)
+        # In pieces: Ctrl-C is not seen in the middle of one long read.
+        while len(data) < most and (piece := os.read(descriptor, _PIECE)):
+            data += piece
     except OSError as error:
         reason = error.strerror or error
         raise KinaValueError(f"{STDIN}: cannot read the standard input: {reason}") from None
+    return bytes(data[:most])
 
 
 def report(text: str) -> None:

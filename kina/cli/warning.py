@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from kina.cli.streams import report
 from kina.errors import Diagnostic, KinaTypeError, Severity, render_all
 
 
@@ -24,4 +24,4 @@ def show(warnings: Sequence[Diagnostic], mode: WarningMode) -> None:
         return
     if mode is WarningMode.ERROR:
         raise KinaTypeError(*(replace(found, severity=Severity.ERROR) for found in warnings))
-    print(render_all(warnings), file=sys.stderr)
+    report(render_all(warnings))

