@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import re
 
+PIECE = 16
+"""Lanes of one call: a few registers."""
+
 _CALL = re.compile(r"@llvm\.fma\.(v(\d+))?f32\(")
 _DECLARATION = re.compile(r"^declare [^\n]*@llvm\.fma\.(?:v\d+)?f32\([^\n]*\n", re.MULTILINE)
 
@@ -49,11 +52,18 @@ define internal {f32} @{name}({f32} %a, {f32} %b, {f32} %c) {inline} {{
 
 def emulate(llvm_ir: str) -> str:
     """`llvm_ir` with functions of its own in the place of `llvm.fma` on F32."""
-    lanes = sorted({int(count or 0) for _, count in _CALL.findall(llvm_ir)})
+    lanes = {int(count or 0) for _, count in _CALL.findall(llvm_ir)}
     if not lanes:
         return llvm_ir
     called = _CALL.sub(lambda call: f"@{_name(int(call[2] or 0))}(", _DECLARATION.sub("", llvm_ir))
-    return called + "".join(map(_function, lanes))
+    wide = sorted(count for count in lanes if _is_cut(count))
+    kernels = sorted((lanes - set(wide)) | ({PIECE} if wide else set()))
+    return called + "".join([*map(_function, kernels), *map(_pieces, wide)])
+
+
+def _is_cut(lanes: int) -> bool:
+    """Whether a vector goes through the function in pieces: whole ones are rows of registers."""
+    return lanes > PIECE and lanes % PIECE == 0
 
 
 def _name(lanes: int) -> str:
@@ -71,6 +81,37 @@ def _function(lanes: int) -> str:
     text = _FUNCTION.format(name=_name(lanes), inline=inline, one=one, minus_one=minus_one, **types)
     # A scalar has no zeroinitializer: its zeros are 0 and 0.0.
     return text if lanes else _scalar_zeros(text)
+
+
+def _pieces(lanes: int) -> str:
+    """The function for long vectors: calls on pieces, inlined, so that no frame holds the whole."""
+    wide, piece = f"<{lanes} x float>", f"<{PIECE} x float>"
+    header = f"{wide} @{_name(lanes)}({wide} %a, {wide} %b, {wide} %c)"
+    lines = ["", f"define internal {header} alwaysinline {{"]
+    for first in range(0, lanes, PIECE):
+        chosen = _indices(range(first, first + PIECE))
+        parts = [f"%{operand}{first}" for operand in "abc"]
+        lines += [
+            f"  {part} = shufflevector {wide} {part[:2]}, {wide} poison, {chosen}" for part in parts
+        ]
+        taken = ", ".join(f"{piece} {part}" for part in parts)
+        lines.append(f"  %r{first} = call {piece} @{_name(PIECE)}({taken})")
+    made = [f"%r{first}" for first in range(0, lanes, PIECE)]
+    width = PIECE
+    while len(made) > 1:
+        pairs = list(zip(made[::2], made[1::2], strict=True))
+        made = [f"%j{2 * width}.{number}" for number in range(len(pairs))]
+        half, chosen = f"<{width} x float>", _indices(range(2 * width))
+        lines += [
+            f"  {name} = shufflevector {half} {left}, {half} {right}, {chosen}"
+            for name, (left, right) in zip(made, pairs, strict=True)
+        ]
+        width *= 2
+    return "\n".join([*lines, f"  ret {wide} {made[0]}", "}", ""])
+
+
+def _indices(chosen: range) -> str:
+    return f"<{len(chosen)} x i32> <{', '.join(f'i32 {i}' for i in chosen)}>"
 
 
 def _scalar_zeros(text: str) -> str:

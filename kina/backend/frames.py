@@ -146,13 +146,12 @@ def _check(index: int, slot: str, pointer: str) -> list[str]:
 
 
 def _hoist_allocas(body: list[str]) -> list[str]:
-    """Moves allocas below the entry block into it, under new names: LLVM numbers in order."""
-    first_label = next((i for i, line in enumerate(body) if i and _LABEL.match(line)), len(body))
+    """Moves allocas to the start, before a check can end the entry block; under new names."""
     moved: dict[str, str] = {}
     rest: list[str] = []
     for number, line in enumerate(body):
         found = _ALLOCA.match(line)
-        if found is None or number < first_label:
+        if found is None:
             rest.append(line)
             continue
         moved[found[1]] = f"  %kina.stack{number} = {found[2]}"

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, bufferization, memref, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FixedBitwidthType,
+    IndexType,
+    MemRefType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
 from kina.passes.scheduling.space import Size
@@ -12,6 +18,10 @@ from kina.passes.scheduling.space import Size
 INDEX = IndexType()
 SMALL = 256
 """Up to so many elements a temporary lives on the stack."""
+ALIGNMENT = 64
+"""Bytes of a cache line, where temporaries begin."""
+STACK = 2 << 10
+"""Bytes of all the temporaries of a function that do."""
 
 
 def insert(op: Operation, before: Operation) -> SSAValue:
@@ -61,6 +71,7 @@ class Buffers:
         self.computed: set[SSAValue] = set()
         """The tensors that kernels store."""
         self._heap: list[SSAValue] = []
+        self._free = STACK
 
     def __contains__(self, value: SSAValue) -> bool:
         return base_of(value) in self._pointers
@@ -137,14 +148,23 @@ class Buffers:
         assert after is not None
         return insert(to_pointer(buffer), after)
 
+    def _takes_stack(self, element: Attribute, size: Size) -> bool:
+        """Whether a temporary is small and there is room for it; then there is less."""
+        assert isinstance(element, FixedBitwidthType)
+        taken = -(-size.known * element.size // ALIGNMENT) * ALIGNMENT
+        if size.factors or size.known > SMALL or taken > self._free:
+            return False
+        self._free -= taken
+        return True
+
     def _allocate(self, value: SSAValue) -> SSAValue:
         """Memory for a temporary; the caller's frame is checked for failed allocations later."""
         element, size = element_of(value), Size.product(shape_of(value))
         first = self._first()
-        if not size.factors and size.known <= SMALL:
-            buffer = insert(memref.AllocaOp.get(element, 64, [size.known]), first)
+        if self._takes_stack(element, size):
+            buffer = insert(memref.AllocaOp.get(element, ALIGNMENT, [size.known]), first)
         else:
             count = [index_of(size, first)] if size.factors else []
-            buffer = insert(memref.AllocOp.get(element, 64, [size.static], count), first)
+            buffer = insert(memref.AllocOp.get(element, ALIGNMENT, [size.static], count), first)
             self._heap.append(buffer)
         return insert(to_pointer(buffer), first)
