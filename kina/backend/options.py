@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import cast
 
 from kina.backend.targets import check_target
-from kina.errors import Diagnostic, KinaValueError, Note
+from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 
 DEFAULT_PREFIX = "kina_"
 MAX_PREFIX = 63
@@ -39,6 +40,12 @@ class Options:
     """What a program that is linked with a shared library asks the loader for."""
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            expected = cast("type[object]", type(field.default))
+            value = getattr(self, field.name)
+            if not isinstance(value, expected):
+                came = type(value).__name__
+                raise KinaTypeError(f"{field.name}: expected a {expected.__name__}, got {came}")
         check_target(self.target)
         problem = _prefix_problem(self.prefix)
         if problem is not None:

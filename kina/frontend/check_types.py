@@ -11,6 +11,8 @@ from kina.frontend.decimals import quoted
 from kina.frontend.report import Report
 from kina.types import Dim, Placement, TensorType
 
+MAX_RANK = 64
+"""NumPy's limit."""
 MAX_SIZE = 2**63 - 1
 MAX_BYTES = 2**60 - 1
 """Of one tensor: upstream counts its bits in 64-bit integers."""
@@ -78,6 +80,10 @@ def resolve_dims(
     dims: Dims, symbols: Iterable[str] | None, report: Report
 ) -> tuple[Dim, ...] | None:
     """The dimensions; None after reporting those that are wrong."""
+    if len(dims.items) > MAX_RANK:
+        found = f"found {len(dims.items)}"
+        report.error(f"a tensor has at most {MAX_RANK} dimensions, {found}", dims.extent)
+        return None
     resolved = [_resolve_dim(dim, symbols, report) for dim in dims.items]
     known = tuple(dim for dim in resolved if dim is not None)
     return known if len(known) == len(resolved) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -17,8 +18,11 @@ Shape = tuple[int, ...]
 def _scatter_along_axis(op: ScatterAlongAxisOp, operands: Sequence[Array], shape: Shape) -> Array:
     updates, indices = operands
     result = np.zeros(shape, updates.dtype)
-    axis = op.axis_value
-    np.put_along_axis(result, np.expand_dims(indices, axis), np.expand_dims(updates, axis), axis)
+    # NumPy takes at most 63 index arrays, so the axes before and after are merged.
+    before = prod(shape[: op.axis_value])
+    merged = result.reshape(before, shape[op.axis_value], -1)
+    one = (before, 1, -1)
+    np.put_along_axis(merged, indices.reshape(one), updates.reshape(one), 1)
     return result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -166,9 +167,12 @@ def _gather(site: Site, operands: Sequence[Array]) -> Array:
 
 def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
     values, indices = operands
-    values = values[(None,) * (indices.ndim + 1 - values.ndim)]  # a split selection broadcasts
-    taken = np.take_along_axis(values, np.expand_dims(indices, site.axis), site.axis)
-    return np.squeeze(taken, site.axis)
+    # A split selection broadcasts. NumPy takes at most 63 index arrays, so the axes are merged.
+    before, after = indices.shape[: site.axis], indices.shape[site.axis :]
+    size = values.shape[values.ndim - 1 - len(after)]
+    merged = np.broadcast_to(values, (*before, size, *after)).reshape(prod(before), size, -1)
+    taken = np.take_along_axis(merged, indices.reshape(prod(before), 1, -1), 1)
+    return taken.reshape(indices.shape)
 
 
 _FAMILIES: dict[Family, Meaning] = {

@@ -58,10 +58,11 @@ def _match(
     names = [parameter.name for parameter in signature.parameters]
     if len(args) > len(names):
         raise _wrong_call(signature, f"takes {_count(len(names))}, got {len(args)}")
+    positions = {name: position for position, name in enumerate(names)}
     for name in named:
-        if name not in names:
+        if name not in positions:
             raise _wrong_call(signature, f"has no parameter '{name}'")
-        if name in names[: len(args)]:
+        if positions[name] < len(args):
             raise _wrong_call(signature, f"got '{name}' twice, by position and by name")
     missing = [name for name in names[len(args) :] if name not in named]
     if missing:
@@ -167,13 +168,26 @@ def bind_outputs(signature: Signature, bound: Bound, out: object) -> tuple[list[
     for index, (type_, value) in enumerate(zip(results, given, strict=True)):
         shape = result_shape(type_, bound.sizes)
         if value is None:
-            arrays.append(np.empty(shape, numpy_dtype(type_.dtype)))
+            arrays.append(_fresh(signature, type_, shape))
         else:
             name = "out" if len(results) == 1 else f"out[{index}]"
             arrays.append(_checked_output(f"{signature.name}: {name}", type_, shape, value))
     _check_overlap(signature, bound, arrays)
     returned = [a if g is None else g for a, g in zip(arrays, given, strict=True)]
     return arrays, returned
+
+
+def _fresh(signature: Signature, type_: TensorType, shape: tuple[int, ...]) -> Array:
+    """A new array; whatever NumPy says of a size that it cannot make is a `MemoryError`."""
+    try:
+        return np.empty(shape, numpy_dtype(type_.dtype))
+    except ValueError:
+        raise no_memory(signature, shape) from None
+
+
+def no_memory(signature: Signature, shape: Sequence[int]) -> MemoryError:
+    """The error for an array that no memory holds."""
+    return MemoryError(f"{signature.name}: no memory holds an array of shape {format_dims(shape)}")
 
 
 def _as_tuple(out: object) -> tuple[object, ...]:
@@ -200,6 +214,8 @@ def _checked_output(what: str, type_: TensorType, shape: tuple[int, ...], value:
 
 
 def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) -> None:
+    if not _any_overlap(bound.inputs, arrays):
+        return
     names = [f"parameter '{parameter.name}'" for parameter in signature.parameters]
     others = list(zip(names, bound.inputs, strict=True))
     for index, array in enumerate(arrays):
@@ -209,3 +225,22 @@ def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) 
             if np.may_share_memory(array, memory):
                 raise KinaValueError(f"{signature.name}: {name} overlaps {other}")
         others.append((name, array))
+
+
+def _any_overlap(inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+    """Whether some output shares a byte with another array: one sweep, for there may be thousands.
+
+    All are contiguous and none is empty. Inputs may share what they like with each other.
+    """
+    spans = sorted(
+        (array.ctypes.data, array.ctypes.data + array.nbytes, written)
+        for written, group in ((False, inputs), (True, outputs))
+        for array in group
+    )
+    end = end_written = 0
+    for start, stop, written in spans:
+        if start < (end if written else end_written):
+            return True
+        end = max(end, stop)
+        end_written = max(end_written, stop if written else 0)
+    return False

@@ -29,7 +29,10 @@ def call(self{parameters}, /, *extra, out=None, **named):
         if {more_conditions}:
             {pointers}
             if out is None:
-                {allocations}
+                try:
+                    {allocations}
+                except ValueError:  # too big for NumPy: the general path says so
+                    return self.general(({positional}*extra,), named, out)
                 if not function({inputs}{outputs}):
                     return {results}
 {into_out}

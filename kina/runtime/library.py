@@ -1,7 +1,7 @@
 """Opens shared libraries and makes their functions callable, through cffi's C core.
 
-The core parses C types by itself, so neither cffi's Python half nor a C compiler is needed.
-A call releases the GIL.
+The core makes C types by itself, so neither cffi's Python half nor a C compiler is needed. They are
+not parsed from text: its parser gives up at some four hundred parameters. A call releases the GIL.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Library:
 
     def function(self, compiled: CompiledFunction) -> Callable[..., int]:
         """The C function behind `compiled`; the library must outlive it."""
-        return self._handle.load_function(_FFI.typeof(c_type(compiled)), compiled.symbol)
+        return self._handle.load_function(c_type(compiled), compiled.symbol)
 
     def set_threads(self, count: int) -> int:
         """Let calls use up to so many threads, for 0 what the library thinks best; says how many.
@@ -71,13 +71,17 @@ def set_threads(count: int) -> int:
     return max((library.set_threads(count) for library in list(_open)), default=1)
 
 
-def c_type(compiled: CompiledFunction) -> str:
+_STATUS: Any = _CORE.new_primitive_type("int32_t")
+_SIZE: Any = _CORE.new_primitive_type("int64_t")
+_POINTER: Any = _CORE.new_pointer_type(_CORE.new_void_type())
+
+
+def c_type(compiled: CompiledFunction) -> Any:
     """The C type of a pointer to the function: symbols, inputs, outputs.
 
     Pointers are void here, so that cffi has no element types to compare at each call.
     """
     signature = compiled.signature
-    parts = ["int64_t"] * len(signature.symbols)
-    parts += ["void const *"] * len(signature.parameters)
-    parts += ["void *"] * len(signature.results)
-    return f"int32_t (*)({', '.join(parts)})"
+    pointers = len(signature.parameters) + len(signature.results)
+    arguments = (_SIZE,) * len(signature.symbols) + (_POINTER,) * pointers
+    return _CORE.new_function_type(arguments, _STATUS)

@@ -36,9 +36,16 @@ def load(
     `fast=False` makes plain loops in the form of the specification, to compare with.
 
     Raises `KinaSyntaxError` and `KinaTypeError` with every error of the program, `KinaValueError`
-    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing. Warns with
-    `KinaWarning` of what compiles and may not be meant.
+    for a file that cannot be read, `KinaToolchainError` if a compiler tool is missing,
+    `KinaTypeError` for an argument of the wrong type. Warns with `KinaWarning` of what compiles
+    and may not be meant.
     """
+    if isinstance(path, bytes) or not (isinstance(path, str) or hasattr(path, "__fspath__")):
+        came = type(path).__name__
+        raise KinaTypeError(
+            f"load: the path is a {came}, expected a str or a pathlib.Path; "
+            "kina.compile takes a program as text"
+        )
     return load_source(Source.read(path), Options(target, threads, fast=fast), warn=_warn)
 
 
@@ -56,6 +63,8 @@ def compile(
             f"compile: the program is a {type(text).__name__}, expected its text (a str); "
             "kina.load takes the path of a file"
         )
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KinaTypeError(f"compile: the name is a {type(name).__name__}, expected a str")
     return load_source(Source(name, text), Options(target, threads, fast=fast), warn=_warn)
 
 

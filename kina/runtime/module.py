@@ -14,7 +14,7 @@ from kina.arrays import Array
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.errors import KinaIndexError
+from kina.errors import KinaIndexError, KinaTypeError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import from_buffer
@@ -54,6 +54,9 @@ class Module:
         return self._program.mlir(stage)
 
     def __getitem__(self, name: str) -> Function:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            came = type(name).__name__
+            raise KinaTypeError(f"a function is found by its name, a str; got {came}")
         if name not in self._functions:
             raise KeyError(no_function(name, self, f"in {self._program.source.name}"))
         return self._functions[name]
@@ -115,7 +118,13 @@ class Function:
     def reference(self, /, *args: Any, **named: Any) -> Any:
         """The same result computed by NumPy from the program's meaning; no compiler involved."""
         bound = arguments.bind(self.type, args, named)
-        results = self._program.meaning.evaluate(self._compiled.name, bound.inputs)
+        try:
+            results = self._program.meaning.evaluate(self._compiled.name, bound.inputs)
+        except ValueError as error:
+            # NumPy's word for a size that it cannot make.
+            if "too " not in str(error):
+                raise
+            raise MemoryError(f"{self._compiled.name}: reference: {error}") from None
         return _pack(self.type.result, results)
 
     def __call__(self, /, *args: Any, out: Any = None, **named: Any) -> Any:

@@ -601,3 +601,106 @@ def test_set_num_threads_to_no_integer(count: Any) -> None:
 def test_compile_takes_text(text: Any) -> None:
     with pytest.raises(kina.KinaTypeError, match="expected its text"):
         kina.compile(text)
+
+
+OPTIONS = [
+    ({"name": 5}, "compile: the name is a int, expected a str"),
+    ({"name": b"x"}, "compile: the name is a bytes"),
+    ({"target": 5}, "target: expected a str, got int"),
+    ({"threads": "no"}, "threads: expected a bool, got str"),
+    ({"fast": 3}, "fast: expected a bool, got int"),
+]
+
+
+@pytest.mark.parametrize(("named", "message"), OPTIONS)
+def test_options_of_the_wrong_type(named: dict[str, Any], message: str) -> None:
+    with pytest.raises(kina.KinaTypeError, match=message):
+        kina.compile(PROGRAM, **named)
+
+
+@pytest.mark.parametrize("path", [5, None, b"file.kina", sys.stdin])
+def test_load_takes_a_path(path: Any) -> None:
+    with pytest.raises(kina.KinaTypeError, match=r"load: the path is a \w+, expected a str"):
+        kina.load(path)
+
+
+@pytest.mark.parametrize("name", [5, [], None])
+def test_functions_are_found_by_a_str(module: Any, name: Any) -> None:
+    with pytest.raises(kina.KinaTypeError, match="a function is found by its name"):
+        module[name]
+
+
+def test_a_result_too_big_for_numpy() -> None:
+    dims = "[A, B, C]"
+    vectors = ", ".join(f"{n.lower()}: tensor<F32, [{n}]>" for n in "ABC")
+    ones = f"tensor<F32, [1, 1, 1]>(1).broadcast({dims})"
+    huge = kina.compile(f"let f = fn({vectors}) -> tensor<F32, {dims}> {{ {ones} }}")["f"]
+    assert huge(*(np.ones(n, np.float32) for n in (1, 2, 3))).shape == (1, 2, 3)
+    x = np.ones(2**22, np.float32)
+    with pytest.raises(MemoryError, match=r"f: no memory holds an array of shape \[4194304, "):
+        huge(x, x, x)
+    with pytest.raises(MemoryError, match="f: reference: "):
+        huge.reference(x, x, x)
+
+
+def chain(count: int) -> str:
+    """A function of `count` parameters: the sum of all, and the first and the last doubled."""
+    one = "tensor<F32, [N]>"
+    parameters = ", ".join(f"p{i}: {one}" for i in range(count))
+    total = " + ".join(f"p{i}" for i in range(count))
+    results = f"({total}, p0 + p0, p{count - 1} + p{count - 1})"
+    return f"let f = fn({parameters}) -> ({one}, {one}, {one}) {{ {results} }}"
+
+
+@pytest.mark.parametrize("count", [397, 398])
+def test_many_parameters(count: int) -> None:
+    """As a training step has, with three moments for each of hundreds of tensors."""
+    f = kina.compile(chain(count), fast=False)["f"]
+    arrays = [np.full(2, i, np.float32) for i in range(count)]
+    wanted = [count * (count - 1) / 2, 0, 2 * (count - 1)]
+    for result, value in zip(f(*arrays), wanted, strict=True):
+        np.testing.assert_array_equal(result, [value, value])
+    named = {f"p{i}": arrays[i] for i in range(1, count)}
+    outs = tuple(np.empty(2, np.float32) for _ in wanted)
+    assert f(arrays[0], out=outs, **named) == outs
+    np.testing.assert_array_equal(np.array(outs)[:, 0], np.array(wanted, np.float32))
+    with pytest.raises(kina.KinaValueError, match=rf"out\[1\] overlaps parameter 'p{count - 1}'"):
+        f(*arrays, out=(None, arrays[-1], None))
+    with pytest.raises(
+        kina.KinaTypeError, match=f"takes {count} arguments, missing: 'p{count - 1}'"
+    ):
+        f(*arrays[:-1])
+
+
+def test_many_results() -> None:
+    count = 450
+    one = "tensor<F32, [2]>"
+    results = ", ".join([one] * count)
+    f = kina.compile(
+        f"let f = fn(x: {one}) -> ({results}) {{ ({', '.join(['x'] * count)}) }}", fast=False
+    )["f"]
+    x = np.array([3, 4], np.float32)
+    outs = f(x)
+    assert len(outs) == count
+    assert f(x, out=outs) == outs
+    np.testing.assert_array_equal(outs, np.tile(x, (count, 1)))
+    with pytest.raises(kina.KinaValueError, match=r"out\[449\] overlaps out\[7\]"):
+        f(x, out=(*outs[:-1], outs[7]))
+
+
+def test_as_many_dimensions_as_numpy_has() -> None:
+    dims = ", ".join(["1"] * 63)
+    indexed = f"x: tensor<F32, [{dims}, 3]>, t: tensor<I64, [{dims}]>"
+    module = kina.compile(
+        f"let f = fn({indexed}) -> tensor<F32, [{dims}]> {{ x.take_along_axis(t, axis=63) }}\n"
+        f"let g = fn(x: tensor<F32, [{dims}, 3]>) -> tensor<F32, [{dims}, 3]> {{ x + x }}",
+        fast=False,
+    )
+    x = np.array([1, 2, 4], np.float32).reshape((1,) * 63 + (3,))
+    t = np.full((1,) * 63, 2)
+    for f, g in ((module["f"], module["g"]), (module["f"].reference, module["g"].reference)):
+        assert f(x, t).item() == 4
+        np.testing.assert_array_equal(g(x).ravel(), [2, 4, 8])
+    wide = f"tensor<F32, [{dims}, 1, 1]>"
+    with pytest.raises(kina.KinaTypeError, match="a tensor has at most 64 dimensions, found 65"):
+        kina.compile(f"let f = fn(x: {wide}) -> {wide} {{ x }}")
