@@ -39,6 +39,7 @@ _PASSES: dict[str, str] = {
     "assert-to-status": "AssertToStatus",
     "expand-math": "ExpandMath",
     "expand-small-floats": "ExpandSmallFloats",
+    "lower-invoke": "LowerInvoke",
     "schedule-cpu": "ScheduleCpu",
 }
 """Pass name to class name; the module is the pass name in snake case."""

@@ -47,8 +47,9 @@ def compile_program(
                     tools.add_pool()
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
-        tools.link(list(functions.values()), folder / options.product.value, options.soname)
-    return Compiled(tuple(functions.values()), program.warnings)
+        exported = tuple(functions[name] for name in program.exported)
+        tools.link(exported, folder / options.product.value, options.soname)
+    return Compiled(exported, program.warnings)
 
 
 def checked(source: Source, options: Options) -> TypedProgram:

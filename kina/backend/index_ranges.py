@@ -4,31 +4,58 @@ from __future__ import annotations
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue, Use
+from xdsl.traits import SymbolTable
 
+from kina.dialects.call import CallOp, call_binding
 from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import from_ir
 from kina.types import Dim
 
+Ranges = tuple[tuple[Dim, ...], ...]
 
-def index_ranges(function: FuncOp) -> tuple[tuple[Dim, ...], ...]:
+
+def index_ranges(function: FuncOp) -> Ranges:
     """Per parameter, the sizes that it must stay below; empty where it is no index.
 
-    Expects a function without calls (after inline-calls). Indices that are computed are not seen.
+    Calls are followed. Indices that are computed are not seen.
     """
-    return tuple(tuple(dict.fromkeys(_sizes(argument))) for argument in function.args)
+    return _Ranges().of(function)
 
 
-def _sizes(value: SSAValue) -> list[Dim]:
-    found: list[Dim] = []
-    for use in value.uses:
-        op = use.operation
-        if isinstance(op, BroadcastOp | ReshapeOp):
-            found += _sizes(op.results[0])
-        elif _is_indices(use):
-            axis = op.axis_value if isinstance(op, TakeAlongAxisOp) else 0
-            found.append(from_ir(op.operands[0].type).dims[axis])
-    return found
+class _Ranges:
+    """Looks at each function once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Ranges] = {}
+
+    def of(self, function: FuncOp) -> Ranges:
+        """Per parameter, the sizes that it must stay below."""
+        name = function.sym_name.data
+        if name not in self._known:
+            sizes = (self._sizes(argument) for argument in function.args)
+            self._known[name] = tuple(tuple(dict.fromkeys(each)) for each in sizes)
+        return self._known[name]
+
+    def _sizes(self, value: SSAValue) -> list[Dim]:
+        found: list[Dim] = []
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, BroadcastOp | ReshapeOp):
+                found += self._sizes(op.results[0])
+            elif isinstance(op, CallOp):
+                found += self._called(op, use.index)
+            elif _is_indices(use):
+                axis = op.axis_value if isinstance(op, TakeAlongAxisOp) else 0
+                found.append(from_ir(op.operands[0].type).dims[axis])
+        return found
+
+    def _called(self, call: CallOp, position: int) -> list[Dim]:
+        callee = SymbolTable.lookup_symbol(call, call.callee)
+        assert isinstance(callee, FuncOp)
+        binding = call_binding(call, callee)
+        sizes = self.of(callee)[position]
+        return [binding[size] if isinstance(size, str) else size for size in sizes]
 
 
 def _is_indices(use: Use) -> bool:

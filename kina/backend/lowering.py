@@ -23,6 +23,7 @@ from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
+from kina.passes.inline_calls import CALLS, callee_name
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
@@ -59,7 +60,7 @@ def lower(program: TypedProgram, options: Options) -> Lowered:
 class Lowering:
     """A typed program on its way to C functions on linalg, in parts of a few functions.
 
-    No function needs another once calls are inlined, so each part goes its own way through the
+    Functions that call each other are in one part, so each part goes its own way through the
     tools: while one is compiled, the next is lowered.
     """
 
@@ -67,7 +68,7 @@ class Lowering:
         self._signatures = program.signatures
         module = generate(program)
         _apply(module, pipeline.INLINE)
-        _erase_private(module)
+        _erase_unused(module)
         self.kina_ir = show(module, locations=True)
         """For the reference."""
         self._parts = list(_parts(module, part_size))
@@ -81,7 +82,9 @@ class Lowering:
         module = ModuleOp([function.clone() for function in functions])
         _apply(
             module,
-            pipeline.TO_LINALG + pipeline.TO_C + (pipeline.SCHEDULE if options.fast else ()),
+            pipeline.TO_LINALG
+            + pipeline.TO_C
+            + (pipeline.SCHEDULE if options.fast else pipeline.PLAIN),
             prefix=options.prefix,
             f16=TARGETS[options.target].emulates,
             fast=options.fast,
@@ -90,7 +93,11 @@ class Lowering:
         schedule = module.attributes.pop(pipeline.SCHEDULE_ATTRIBUTE, None)
         text = schedule.data if isinstance(schedule, StringAttr) else None
         exported = _functions(module)
-        compiled = tuple(self._compiled(function, exported, options) for function in functions)
+        compiled = tuple(
+            self._compiled(function, exported, options)
+            for function in functions
+            if not _is_private(function)
+        )
         return Lowered(Code(show(module, locations=True), text), compiled)
 
     def _compiled(
@@ -103,26 +110,46 @@ class Lowering:
         return CompiledFunction(signature, symbol, messages, ranges, threads=RUN in exported)
 
 
-def _erase_private(module: ModuleOp) -> None:
-    """Once calls are inlined, nothing needs what is not exported."""
-    for function in _functions(module).values():
-        if function.sym_visibility is not None and function.sym_visibility.data == "private":
+def _is_private(function: FuncOp) -> bool:
+    visibility = function.sym_visibility
+    return visibility is not None and visibility.data == "private"
+
+
+def _erase_unused(module: ModuleOp) -> None:
+    """A function that is not exported is only there for those that call it."""
+    called: set[str] = set()
+    for function in reversed(list(_functions(module).values())):
+        if _is_private(function) and function.sym_name.data not in called:
             function.detach()
             function.erase()
+        else:
+            called.update(callee_name(op) for op in function.walk() if isinstance(op, CALLS))
 
 
 def _parts(module: ModuleOp, size: int) -> Iterator[list[FuncOp]]:
-    """The functions in groups of at least `size` operations, but for the last."""
+    """Groups of functions, together of at least `size` operations, but for the last."""
     part: list[FuncOp] = []
     operations = 0
-    for function in _functions(module).values():
-        part.append(function)
-        operations += sum(1 for _ in function.walk())
+    for group in _groups(_functions(module)):
+        part += group
+        operations += sum(1 for function in group for _ in function.walk())
         if operations >= size:
             yield part
             part, operations = [], 0
     if part:
         yield part
+
+
+def _groups(functions: Mapping[str, FuncOp]) -> list[list[FuncOp]]:
+    """The functions in order, those together that calls connect."""
+    groups = {name: [function] for name, function in functions.items()}
+    for name, function in functions.items():
+        for op in function.walk():
+            if isinstance(op, CALLS) and (other := groups[callee_name(op)]) is not groups[name]:
+                small, large = sorted((other, groups[name]), key=len)
+                large += small
+                groups.update((member.sym_name.data, large) for member in small)
+    return list({id(group): group for group in groups.values()}.values())
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:

@@ -33,13 +33,16 @@ def _passes(*items: str | Pass) -> tuple[Pass, ...]:
 
 
 INLINE = ("inline-calls", "transform-ad")
-"""kina IR without calls and without reverse mode: what the reference evaluates."""
+"""kina IR without reverse mode, calls only of large functions: what the reference evaluates."""
 
 TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
-"""kina IR without calls to linalg on tensors: where `emit --to linalg` stops."""
+"""kina IR without reverse mode to linalg on tensors: where `emit --to linalg` stops."""
 
 TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math", "expand-small-floats")
 """linalg to functions with the C interface, in arithmetic that is exact on every target."""
+
+PLAIN = ("lower-invoke",)
+"""What C functions on linalg need where nothing schedules them."""
 
 SCHEDULE = ("schedule-cpu",)
 """C functions to kernels, with a transform-dialect schedule for them."""

@@ -22,6 +22,7 @@ from kina.dialects.elementwise import (
 )
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.invoke import InvokeOp
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp, ReductionKindAttr
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -87,6 +88,7 @@ Kina = Dialect(
         EqualOp,
         MaskOp,
         VjpOp,
+        InvokeOp,
     ],
     [LayoutAttr, ReductionKindAttr],
 )

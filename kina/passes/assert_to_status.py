@@ -5,17 +5,20 @@ where n counts the first that failed: everything after them, the writes to the o
 happens only if they hold. What a check does not need moves behind it, so that a call with a bad
 index computes no more than it takes to find that out. Checks share one `scf.if`, unless one depends
 on an element that another has to admit first: that one nests.
+
+A call of another function is a check as well. Its status becomes the caller's: the callee's
+messages follow in the caller's list, each once, however many calls can fail with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.arith import AndIOp, ConstantOp, SelectOp
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i32
+from xdsl.dialects.arith import AddiOp, AndIOp, CmpiOp, ConstantOp, SelectOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i32
 from xdsl.dialects.cf import AssertOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import IfOp, YieldOp
@@ -23,18 +26,25 @@ from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from kina.dialects.invoke import InvokeOp
 from kina.errors import KinaError
 from kina.passes.check_sizes import STATUS
 from kina.passes.located import stamp
 from kina.status import OK
 
 OperationT = TypeVar("OperationT", bound=Operation)
+Check: TypeAlias = AssertOp | InvokeOp
+Codes: TypeAlias = Sequence[tuple[int, int]]
+"""A status from the first number on moves by the second; an assert's own number is the second."""
+
+NESTED = 32
+"""Inside so many branches, a call no longer waits for the checks before it."""
 
 
-def _needed(value: SSAValue, pool: set[Operation]) -> set[Operation]:
-    """The operations of `pool` that `value` is computed from."""
+def _needed(values: Iterable[SSAValue], pool: set[Operation]) -> set[Operation]:
+    """The operations of `pool` that `values` are computed from."""
     needed: set[Operation] = set()
-    work = [value]
+    work = list(values)
     while work:
         owner = work.pop().owner
         if isinstance(owner, Operation) and owner in pool and owner not in needed:
@@ -56,17 +66,26 @@ class _Builder:
     block: Block
     rest: list[Operation]
     """What no check has needed so far, in order."""
-    pending: list[tuple[int, AssertOp]] = field(default_factory=list[tuple[int, AssertOp]])
-    """Checks that wait for their common branch, each with its number."""
+    pending: list[tuple[Codes, Check]] = field(default_factory=list[tuple[Codes, Check]])
+    """Checks that wait for their common branch, each with its numbers."""
+    depth: int = 0
+    """How many branches are around `block`."""
 
-    def check(self, code: int, check: AssertOp) -> None:
-        """Place what the check needs; it joins the pending ones unless it must come after them."""
-        needed = _needed(check.arg, set(self.rest))
-        if any(_reads(op) for op in needed):
+    def check(self, codes: Codes, check: Check) -> None:
+        """Place what the check needs; it joins the pending ones unless it must come after them.
+
+        A call waits for the checks before it, so that a bad index costs little to find.
+        """
+        needed = _needed(check.operands, set(self.rest))
+        asserts = any(isinstance(earlier, AssertOp) for _, earlier in self.pending)
+        waits = isinstance(check, InvokeOp) and asserts and self.depth < NESTED
+        if waits or any(_reads(op) for op in needed):
             self.branch()
         self.block.add_ops(op for op in self.rest if op in needed)
         self.rest = [op for op in self.rest if op not in needed and op is not check]
-        self.pending.append((code, check))
+        if isinstance(check, InvokeOp):
+            self.block.add_op(check)
+        self.pending.append((codes, check))
 
     def branch(self) -> None:
         """Go on where all pending checks hold; elsewhere the status is the first that does not."""
@@ -79,18 +98,35 @@ class _Builder:
         self.block.add_op(self._at(branch, first))
         self.finish(branch.output[0])
         for _, check in self.pending:
-            check.erase()
-        self.block, self.pending = inner, []
+            if isinstance(check, AssertOp):
+                check.erase()
+        self.block, self.pending, self.depth = inner, [], self.depth + 1
 
     def _combined(self) -> tuple[SSAValue, SSAValue]:
         """The number of the first pending check that failed, and whether none did."""
-        (code, last), *earlier = reversed(self.pending)
-        status, holds = self._code(code, last), last.arg
-        for code, check in earlier:
-            failed = self._code(code, check)
-            status = self._add(SelectOp(check.arg, status, failed), check)
-            holds = self._add(AndIOp(check.arg, holds), check)
+        (codes, last), *earlier = reversed(self.pending)
+        status, holds = self._failed(codes, last), self._holds(last)
+        for codes, check in earlier:
+            failed, passed = self._failed(codes, check), self._holds(check)
+            status = self._add(SelectOp(passed, status, failed), check)
+            holds = self._add(AndIOp(passed, holds), check)
         return status, holds
+
+    def _holds(self, check: Check) -> SSAValue:
+        if isinstance(check, AssertOp):
+            return check.arg
+        return self._add(CmpiOp(check.status, self._code(OK, check), "eq"), check)
+
+    def _failed(self, codes: Codes, check: Check) -> SSAValue:
+        """The status where `check` fails; a callee's, moved to where its messages stand here."""
+        if isinstance(check, AssertOp):
+            return self._code(codes[0][1], check)
+        status = check.status
+        for first, delta in codes:
+            moved = self._add(AddiOp(check.status, self._code(delta, check)), check)
+            after = self._add(CmpiOp(check.status, self._code(first, check), "sge"), check)
+            status = self._add(SelectOp(after, moved, status), check)
+        return status
 
     def finish(self, value: SSAValue) -> None:
         """End the block with `value`: the function returns it, a branch yields it."""
@@ -115,10 +151,10 @@ class _Builder:
         return op
 
 
-def _checks(function: FuncOp, body: Iterable[Operation]) -> list[AssertOp]:
+def _checks(function: FuncOp, body: Iterable[Operation]) -> list[Check]:
     """The function's checks in program order; all stand in its own block."""
-    checks = [op for op in body if isinstance(op, AssertOp)]
-    if len(checks) != sum(isinstance(op, AssertOp) for op in function.walk()):
+    checks = [op for op in body if isinstance(op, AssertOp | InvokeOp)]
+    if len(checks) != sum(isinstance(op, AssertOp | InvokeOp) for op in function.walk()):
         raise KinaError(
             f"assert-to-status: @{function.sym_name.data} has a cf.assert inside another "
             "operation, expected every check at the top level of the function"
@@ -126,13 +162,42 @@ def _checks(function: FuncOp, body: Iterable[Operation]) -> list[AssertOp]:
     return checks
 
 
-def _code(check: AssertOp, numbered: Sequence[AssertOp]) -> int:
-    """The status where `check` fails: its own if it names one, else its number from 1."""
-    own = check.attributes.get(STATUS)
-    return own.value.data if isinstance(own, IntegerAttr) else numbered.index(check) + 1
+@dataclass
+class _Messages:
+    """What the statuses of a function say, in order from 1."""
+
+    texts: list[StringAttr] = field(default_factory=list[StringAttr])
+    _calls: dict[StringAttr, int] = field(default_factory=dict[StringAttr, int])
+
+    def codes(self, check: Check, callees: Mapping[str, FuncOp]) -> Codes:
+        """The numbers of a check, which is the next one."""
+        if isinstance(check, InvokeOp):
+            return self._callee(callees[check.callee.string_value()])
+        own = check.attributes.get(STATUS)
+        if isinstance(own, IntegerAttr):
+            return [(0, own.value.data)]
+        self.texts.append(check.msg)
+        return [(0, len(self.texts))]
+
+    def _callee(self, callee: FuncOp) -> Codes:
+        """How a callee's statuses move: from the first of each run on, by so much."""
+        runs: list[tuple[int, int]] = []
+        for code, text in enumerate(messages_of(callee), 1):
+            if text not in self._calls:
+                self.texts.append(text)
+                self._calls[text] = len(self.texts)
+            delta = self._calls[text] - code
+            if not runs or runs[-1][1] != delta:
+                runs.append((code, delta))
+        return runs
 
 
-def _rewrite(function: FuncOp) -> None:
+def messages_of(function: FuncOp) -> Sequence[StringAttr]:
+    """What the statuses of a finished function say."""
+    return cast(ArrayAttr[StringAttr], function.attributes["status_messages"]).data
+
+
+def _rewrite(function: FuncOp, callees: Mapping[str, FuncOp]) -> None:
     end = function.get_return_op()
     if end is None or end.operands or len(function.body.blocks) != 1:
         raise KinaError(
@@ -143,13 +208,14 @@ def _rewrite(function: FuncOp) -> None:
     end.erase()
     body = list(function.body.block.ops)
     checks = _checks(function, body)
-    numbered = [check for check in checks if STATUS not in check.attributes]
-    function.attributes["status_messages"] = ArrayAttr(check.msg for check in numbered)
+    messages = _Messages()
+    numbered = [(messages.codes(check, callees), check) for check in checks]
+    function.attributes["status_messages"] = ArrayAttr(messages.texts)
     for op in body:
         op.detach()
     builder = _Builder(function, function.body.block, body)
-    for check in checks:
-        builder.check(_code(check, numbered), check)
+    for codes, check in numbered:
+        builder.check(codes, check)
     builder.done()
     function.update_function_type()
 
@@ -166,5 +232,29 @@ class AssertToStatus(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module in place."""
-        for function in [item for item in op.body.block.ops if isinstance(item, FuncOp)]:
-            _rewrite(function)
+        functions = {item.sym_name.data: item for item in op.ops if isinstance(item, FuncOp)}
+        for function in callees_first(functions):
+            _rewrite(function, functions)
+
+
+def callees_first(functions: Mapping[str, FuncOp]) -> Iterator[FuncOp]:
+    """The functions, each after those that it invokes; without recursion: chains may be long."""
+    done: set[str] = set()
+    active: set[str] = set()
+    for name in functions:
+        pending = [name]
+        while pending:
+            last = pending[-1]
+            called = [op for op in functions[last].walk() if isinstance(op, InvokeOp)]
+            names = dict.fromkeys(op.callee.string_value() for op in called)
+            if missing := [callee for callee in names if callee not in done]:
+                active.add(last)
+                if found := active.intersection(missing):
+                    raise KinaError(f"assert-to-status: @{found.pop()} calls itself")
+                pending += missing
+                continue
+            pending.pop()
+            if last not in done:
+                done.add(last)
+                active.discard(last)
+                yield functions[last]

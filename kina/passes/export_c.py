@@ -8,7 +8,7 @@ or one value twice copies, and no buffer crosses the boundary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import ReinterpretCastOp
 from xdsl.dialects.tensor import DimOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -36,6 +36,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from kina.dialects.types import IRTensor
 from kina.errors import KinaError
+from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.located import stamp
 from kina.types import Dim
 
@@ -114,10 +115,15 @@ class _Exporter:
         return self.insert(ConstantOp(IntegerAttr(value, IndexType())))
 
 
-def _export(function: FuncOp, prefix: str) -> None:
+def _symbols(function: FuncOp) -> list[str]:
+    parameter_dims = read_dims(function, "parameter_dims")
+    return list(dict.fromkeys(d for dims in parameter_dims for d in dims if isinstance(d, str)))
+
+
+def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> None:
     parameter_dims = read_dims(function, "parameter_dims")
     result_dims = read_dims(function, "result_dims")
-    symbols = list(dict.fromkeys(d for dims in parameter_dims for d in dims if isinstance(d, str)))
+    symbols = _symbols(function)
     block = function.body.block
     first = block.first_op
     assert first is not None, "a function ends in its return"
@@ -126,6 +132,9 @@ def _export(function: FuncOp, prefix: str) -> None:
     _add_symbols(exporter, symbols)
     for parameter, dims in zip(parameters, parameter_dims, strict=True):
         _export_parameter(exporter, parameter, dims)
+    for op in list(block.ops):
+        if isinstance(op, CallOp):
+            invoke(op, callees[op.callee.string_value()], exporter.sizes)
     _export_results(exporter, result_dims)
     function.properties["sym_name"] = StringAttr(prefix + function.sym_name.data)
     function.attributes["symbols"] = ArrayAttr(StringAttr(symbol) for symbol in symbols)
@@ -203,5 +212,14 @@ class ExportC(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module in place."""
-        for function in [item for item in op.body.block.ops if isinstance(item, FuncOp)]:
-            _export(function, self.prefix)
+        functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
+        callees = {
+            function.sym_name.data: Callee(
+                self.prefix + function.sym_name.data,
+                _symbols(function),
+                read_dims(function, "result_dims"),
+            )
+            for function in functions
+        }
+        for function in functions:
+            _export(function, self.prefix, callees)

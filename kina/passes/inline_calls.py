@@ -1,12 +1,14 @@
-"""`inline-calls`: every call between functions becomes the callee's body.
+"""`inline-calls`: calls of small functions, and of those called seldom, become the callee's body.
 
-A body that comes in takes the caller's dimensions for the callee's symbols and keeps the callee's
-locations, so a failed check still names the line that holds it. Checks stay in program order,
-also those of calls whose results nobody uses. All functions stay, the private ones too.
+Where the copies would be many or large, a call stays a call (`limits.py`): a program of nested
+calls grows no faster than its text. A body that comes in takes the caller's dimensions for the
+callee's symbols and keeps the callee's locations, so a failed check still names the line that holds
+it. Checks stay in program order, also those of calls whose results nobody uses.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -20,10 +22,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from kina.dialects.call import CallOp, call_binding, substitute_ir
-from kina.dialects.indexing import CheckIndicesOp
+from kina.dialects.callee import CalleeOp
+from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.types import IRTensor, from_ir
+from kina.dialects.vjp import VjpOp
 from kina.errors import KinaTypeError
 from kina.passes.callees_first import CalleesFirst
+from kina.passes.limits import GRADIENT, is_copied
 from kina.types import Dim
 
 CALLS = (CallOp, FuncCallOp)
@@ -35,14 +40,68 @@ class _Inliner(CalleesFirst):
     pass_name = "inline-calls"
     users = CALLS
 
+    def __init__(self, functions: dict[str, FuncOp]) -> None:
+        super().__init__(functions)
+        bodies = [op for function in functions.values() for op in function.walk()]
+        self._calls = Counter(callee_name(op) for op in bodies if isinstance(op, CALLS))
+        self._operations: dict[str, int] = {}
+        self._checked: set[str] = set()
+        """Functions in which an index may be out of range."""
+
     def callee_name(self, op: Operation) -> str:
         """The function that is called."""
-        return cast(FlatSymbolRefAttr, op.properties["callee"]).string_value()
+        return callee_name(op)
 
     def replace(self, op: Operation, callee: FuncOp) -> None:
-        """Put a copy of the callee's body in place of the call."""
-        results = insert_body(callee, op.operands, _bind(op, callee), op)
-        Rewriter.replace_op(op, [], results)
+        """Put a copy of the callee's body in place of the call, if it is to be copied."""
+        name = callee.sym_name.data
+        if is_copied(self._operations[name], self._calls[name]):
+            inline(op, callee)
+            return
+        _bind(op, callee)
+        if name not in self._checked and not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)
+
+    def finish(self, function: FuncOp) -> None:
+        """Also count what the function has now."""
+        super().finish(function)
+        body = list(function.walk())
+        self._operations[function.sym_name.data] = sum(map(self._weight, body)) - 2
+        if any(map(self._may_fail, body)):
+            self._checked.add(function.sym_name.data)
+
+    def _weight(self, op: Operation) -> int:
+        if not isinstance(op, VjpOp):
+            return 1
+        differentiated = self.functions[op.callee.string_value()]
+        self.finish(differentiated)
+        return GRADIENT * self._operations[differentiated.sym_name.data]
+
+    def _may_fail(self, op: Operation) -> bool:
+        if isinstance(op, CalleeOp | FuncCallOp):
+            return callee_name(op) in self._checked
+        return isinstance(op, GatherOp | TakeAlongAxisOp | CheckIndicesOp)
+
+
+def callee_name(op: Operation) -> str:
+    """The function that a call or a gradient names."""
+    return cast(FlatSymbolRefAttr, op.properties["callee"]).string_value()
+
+
+def inline(op: Operation, callee: FuncOp) -> list[Operation]:
+    """Put a copy of the callee's body in place of a call; the calls in it."""
+    before = op.prev_op
+    results = insert_body(callee, op.operands, _bind(op, callee), op)
+    block = op.parent_block()
+    assert block is not None
+    new = block.first_op if before is None else before.next_op
+    calls: list[Operation] = []
+    while new is not None and new is not op:
+        if isinstance(new, CALLS):
+            calls.append(new)
+        new = new.next_op
+    Rewriter.replace_op(op, [], results)
+    return calls
 
 
 def insert_body(
@@ -102,6 +161,8 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Di
 @dataclass(frozen=True)
 class InlineCalls(ModulePass):
     """Inlines `kina.call` and `func.call` on kina IR; nested calls and several results included.
+
+    What stays is called as a C function: no body of it is in the caller.
 
     Raises KinaTypeError for a recursive call and for a callee without a body.
     """

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of, shape_of
+from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
 from kina.passes.scheduling.transform import Scheduled, schedule_text
@@ -61,6 +62,7 @@ def _schedule_function(
 ) -> None:
     buffers = Buffers(function.body.block)
     caller = Caller(module, function.sym_name.data, buffers, threads, scheduled)
+    place_results(function, buffers)
     for block in list(_blocks(function)):
         _schedule_block(caller, block)
     buffers.release()
@@ -87,6 +89,7 @@ def _schedule_block(caller: Caller, block: Block) -> None:
                 launch(caller, kernel, step)
             pending.clear()
             _read_stored(step, plan, caller.buffers)
+    lower_invocations(block, caller.buffers)
     _erase_unused(block)
     for op in list(block.ops):
         if isinstance(op, tensor.EmptyOp) and shape_of(op.tensor):

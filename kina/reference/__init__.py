@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from kina.arrays import Array
 from kina.dialects.types import from_ir
 from kina.errors import KinaIndexError
-from kina.reference.machine import as_argument, enter
+from kina.reference.machine import Demands, as_argument, enter
 
 __all__ = ["evaluate", "first_failure"]
 
@@ -58,4 +58,4 @@ def _run(
     shapes = [array.shape for array in arguments]
     # Overflow, NaN and division by zero have their IEEE results here; they are no one's mistake.
     with np.errstate(all="ignore"):
-        return enter(function, arguments, shapes, results, lines).run()
+        return enter(function, arguments, shapes, results, lines, Demands()).run()

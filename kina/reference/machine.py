@@ -43,25 +43,47 @@ def callee(call: CallOp | func.CallOp) -> func.FuncOp:
     return found
 
 
-def demand(function: func.FuncOp, results: bool) -> Demand:
-    """The values that the checks of `function` need, and its results too if `results`."""
-    needed: set[SSAValue] = set()
-    for op in reversed(list(function.body.block.ops)):
-        needed.update(_operands_needed(op, needed, results))
-    return frozenset(needed)
+@dataclass
+class Demands:
+    """What the checks and results of functions need; each function is looked at once."""
 
+    _known: dict[tuple[func.FuncOp, bool], Demand] = field(
+        default_factory=dict[tuple[func.FuncOp, bool], Demand]
+    )
+    _checked: dict[func.FuncOp, bool] = field(default_factory=dict[func.FuncOp, bool])
 
-def _operands_needed(op: Operation, needed: set[SSAValue], results: bool) -> Iterator[SSAValue]:
-    wanted = any(result in needed for result in op.results)
-    if isinstance(op, _CALLS):
-        target = callee(op)
-        inner = demand(target, wanted)
-        pairs = zip(op.operands, target.body.block.args, strict=True)
-        yield from (operand for operand, argument in pairs if argument in inner)
-    elif wanted or (results and isinstance(op, func.ReturnOp)):
-        yield from op.operands
-    elif isinstance(op, _CHECKED):
-        yield op.indices
+    def of(self, function: func.FuncOp, results: bool) -> Demand:
+        """The values that the checks of `function` need, and its results too if `results`."""
+        key = function, results
+        if key not in self._known:
+            needed: set[SSAValue] = set()
+            for op in reversed(list(function.body.block.ops)):
+                needed.update(self._operands_needed(op, needed, results))
+            self._known[key] = frozenset(needed)
+        return self._known[key]
+
+    def checks(self, function: func.FuncOp) -> bool:
+        """Whether `function` checks an index, itself or in a call."""
+        if function not in self._checked:
+            self._checked[function] = any(
+                self.checks(callee(op)) if isinstance(op, _CALLS) else isinstance(op, _CHECKED)
+                for op in function.body.block.ops
+            )
+        return self._checked[function]
+
+    def _operands_needed(
+        self, op: Operation, needed: set[SSAValue], results: bool
+    ) -> Iterator[SSAValue]:
+        wanted = any(result in needed for result in op.results)
+        if isinstance(op, _CALLS):
+            target = callee(op)
+            inner = self.of(target, wanted)
+            pairs = zip(op.operands, target.body.block.args, strict=True)
+            yield from (operand for operand, argument in pairs if argument in inner)
+        elif wanted or (results and isinstance(op, func.ReturnOp)):
+            yield from op.operands
+        elif isinstance(op, _CHECKED):
+            yield op.indices
 
 
 def bind_symbols(types: Sequence[TensorType], shapes: Sequence[Shape]) -> dict[str, int]:
@@ -82,6 +104,7 @@ class Frame:
     results: bool
     lines: Sequence[str] | None
     symbols: dict[str, int]
+    demands: Demands
     values: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     needed: Demand = frozenset()
 
@@ -139,9 +162,11 @@ class Frame:
     def _call(self, op: CallOp | func.CallOp) -> None:
         target = callee(op)
         results = any(result in self.needed for result in op.results)
+        if not results and not self.demands.checks(target):
+            return
         arguments = [self.values.get(operand) for operand in op.operands]
         shapes = [self.shape(operand) for operand in op.operands]
-        inner = enter(target, arguments, shapes, results, self.lines)
+        inner = enter(target, arguments, shapes, results, self.lines, self.demands)
         self.values.update(zip(op.results, inner.run(), strict=False))
 
 
@@ -151,12 +176,13 @@ def enter(
     shapes: Sequence[Shape],
     results: bool,
     lines: Sequence[str] | None,
+    demands: Demands,
 ) -> Frame:
     """A frame for a call with these arguments; one that nothing needs may be missing."""
     parameters = function.body.block.args
     types = [from_ir(parameter.type) for parameter in parameters]
-    frame = Frame(function, results, lines, bind_symbols(types, shapes))
-    frame.needed = demand(function, results)
+    frame = Frame(function, results, lines, bind_symbols(types, shapes), demands)
+    frame.needed = demands.of(function, results)
     for parameter, argument in zip(parameters, arguments, strict=True):
         if argument is not None:
             frame.values[parameter] = argument

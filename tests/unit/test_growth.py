@@ -13,6 +13,7 @@ import pytest
 import kina
 from kina.backend.lowering import Lowering
 from kina.backend.options import Options
+from kina.errors import KinaTypeError
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.passes.scheduling import storing
@@ -96,3 +97,30 @@ def test_storing_changes_no_bit(name: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(storing, "COSTLY", 100_000)
     assert code(text).count("func.func private") < cut.count("func.func private")
     np.testing.assert_array_equal(kina.compile(text).f(x).view(np.int32), first.view(np.int32))
+
+
+DOUBLING = "let f0 = fn(x: tensor<F32, [N]>) -> tensor<F32, [N]> { x * x + 1.0 }\n"
+
+
+def doubling(count: int, more: str = "") -> str:
+    """Functions that each call the one before twice."""
+    return (
+        DOUBLING
+        + "".join(
+            f"let f{i} = fn(x: tensor<F32, [N]>) -> tensor<F32, [N]> {{ f{i - 1}(f{i - 1}(x)) }}\n"
+            for i in range(1, count)
+        )
+        + more
+    )
+
+
+def test_calls_of_large_functions_stay_calls() -> None:
+    sizes = [Lowering(check(Source("d", doubling(n)))).kina_ir.count("\n") for n in (15, 29, 43)]
+    assert sizes[2] - sizes[1] == sizes[1] - sizes[0]
+
+
+def test_a_gradient_past_the_limit_is_refused_at_its_place() -> None:
+    program = check(Source("deep.kina", doubling(20, "let df = reverseMode(f19)")))
+    with pytest.raises(KinaTypeError, match="more than 10000 operations") as caught:
+        Lowering(program)
+    assert str(caught.value).startswith("deep.kina:20:")

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from xdsl.dialects import func, tensor
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
 
+from kina.calls import bind
 from kina.dialects.call import CallOp
+from kina.dialects.callee import kina_types
 from kina.dialects.types import IRTensor, from_ir
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.storage import storage_type
+from kina.types import Dim
+
+SIZES = "symbol_sizes"
+"""The attribute of a call with the caller's dimension for each symbol of the callee."""
 
 
 def lower_call(state: Lowering, op: CallOp | func.CallOp) -> None:
     """Lower to `func.call`, with a `tensor.cast` where a symbol meets a known size."""
-    callee = state.callees[op.callee.string_value()]
-    inputs = [storage_type(from_ir(type_)) for type_ in callee.inputs]
+    name = op.callee.string_value()
+    callee = state.callees[name]
+    types = kina_types(callee.inputs.data)
+    inputs = [storage_type(type_) for type_ in types]
     outputs = [storage_type(from_ir(type_)) for type_ in callee.outputs]
     arguments = [
         _cast(state, state.value(operand), type_)
         for operand, type_ in zip(op.operands, inputs, strict=True)
     ]
     call = state.builder.append(func.CallOp(op.callee, arguments, outputs))
+    binding = bind(name, types, kina_types(op.operand_types))
+    symbols = dict.fromkeys(d for type_ in types for d in type_.dims if isinstance(d, str))
+    if symbols:
+        call.attributes[SIZES] = ArrayAttr(_dim(binding[symbol]) for symbol in symbols)
     for old, new in zip(op.results, call.results, strict=True):
         state.bind(old, _cast(state, new, storage_type(from_ir(old.type))))
+
+
+def _dim(dim: Dim) -> Attribute:
+    return StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64)
 
 
 def _cast(state: Lowering, value: SSAValue, type_: IRTensor) -> SSAValue:

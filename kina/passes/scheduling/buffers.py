@@ -104,10 +104,11 @@ class Buffers:
 
     def tensor(self, value: SSAValue, before: Operation) -> SSAValue:
         """`value` read back from its memory."""
-        view = self._shaped(self.pointer(value), value, before)
+        view = self.shaped(self.pointer(value), value, before)
         return insert(bufferization.ToTensorOp(view, True), before)
 
-    def _shaped(self, pointer: SSAValue, value: SSAValue, before: Operation) -> SSAValue:
+    def shaped(self, pointer: SSAValue, value: SSAValue, before: Operation) -> SSAValue:
+        """`pointer` as a memref of the shape of `value`."""
         shape = shape_of(value)
         strides = [Size.product(shape[i + 1 :]) for i in range(len(shape))]
         static = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
@@ -122,7 +123,7 @@ class Buffers:
         """Gives memory to each use of an op that stays outside of the kernels."""
         for use in list(empty.tensor.uses):
             pointer = self._allocate(empty.tensor)
-            view = self._shaped(pointer, empty.tensor, empty)
+            view = self.shaped(pointer, empty.tensor, empty)
             writable = bufferization.ToTensorOp(view, True, True)
             use.operation.operands[use.index] = insert(writable, empty)
 

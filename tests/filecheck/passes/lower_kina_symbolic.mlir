@@ -85,7 +85,7 @@ func.func @swap(%x: tensor<?x?xf32, #kina.layout<["B", "T"], host>>) -> tensor<?
 // A call with a known size casts on the way in and out.
 // CHECK-LABEL: func.func @call(
 // CHECK-NEXT:    [[IN:%\S+]] = tensor.cast %x : tensor<5xf32> to tensor<?xf32>
-// CHECK-NEXT:    [[OUT:%\S+]] = func.call @callee([[IN]]) : (tensor<?xf32>) -> tensor<?xf32>
+// CHECK-NEXT:    [[OUT:%\S+]] = func.call @callee([[IN]]) {symbol_sizes = [5 : i64]} : (tensor<?xf32>) -> tensor<?xf32>
 // CHECK-NEXT:    [[BACK:%\S+]] = tensor.cast [[OUT]] : tensor<?xf32> to tensor<5xf32>
 // CHECK-NEXT:    func.return [[BACK]]
 func.func @call(%x: tensor<5xf32>) -> tensor<5xf32> {

@@ -1,0 +1,57 @@
+"""Calls of other functions: on the memory that their tensors have in the caller."""
+
+from __future__ import annotations
+
+from xdsl.dialects import bufferization, func
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from kina.dialects.invoke import InvokeOp
+from kina.passes.located import stamp
+from kina.passes.lower_invoke import pointer_types
+from kina.passes.scheduling.buffers import Buffers, insert
+from kina.passes.scheduling.graph import base_of, owner
+
+
+def is_invoked(value: SSAValue) -> bool:
+    """Whether a call of another function writes a tensor."""
+    return isinstance(owner(base_of(value)), InvokeOp)
+
+
+def place_results(function: func.FuncOp, buffers: Buffers) -> None:
+    """What calls write is stored once: in an output of the caller, or in a temporary."""
+    for op in list(function.walk()):
+        if isinstance(op, bufferization.MaterializeInDestinationOp):
+            source = op.source
+            if isinstance(owner(source), InvokeOp) and source not in buffers:
+                buffers.store_in(source, op.dest)
+                op.detach()
+                op.erase()
+    for op in function.walk():
+        if isinstance(op, InvokeOp):
+            buffers.computed.update(op.made)
+
+
+def lower_invocations(block: Block, buffers: Buffers) -> None:
+    """Each call, with pointers; what reads its results from here on reads memory."""
+    for op in [op for op in block.ops if isinstance(op, InvokeOp)]:
+        pointers = [
+            _passed(buffers, value, kind, op)
+            for value, kind in zip([*op.inputs, *op.made], pointer_types(op), strict=True)
+        ]
+        call = func.CallOp(op.callee, [*op.sizes, *pointers], [i32])
+        stamp(call, op)
+        op.status.replace_all_uses_with(insert(call, op))
+        after = op.next_op
+        assert after is not None
+        for made in op.made:
+            if made.uses:
+                made.replace_all_uses_with(buffers.tensor(made, after))
+        op.detach()
+        op.erase()
+
+
+def _passed(buffers: Buffers, value: SSAValue, kind: Attribute, before: Operation) -> SSAValue:
+    """The memory of a tensor as the callee takes it: with its shape where that is known there."""
+    pointer = buffers.pointer(value)
+    return pointer if pointer.type == kind else buffers.shaped(pointer, value, before)
