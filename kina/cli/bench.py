@@ -15,6 +15,7 @@ from kina.backend.options import Options
 from kina.cli.inputs import Inputs
 from kina.cli.memory_limit import MEMORY_BOUND_BYTES, mover
 from kina.cli.programs import read_program
+from kina.cli.progress import compiling
 from kina.cli.run import as_tuple, choose
 from kina.cli.timing import calls_per_sample, duration, sample, size, three_digits
 from kina.cli.warning import WarningMode, show
@@ -48,7 +49,8 @@ def bench_function(
     if repeat < 1:
         raise KinaValueError(f"--repeat {repeat}: expected at least 1")
     warn = partial(show, mode=WarningMode.SHOW)
-    module = load_source(read_program(file), Options(), warn=warn)
+    with compiling(file):
+        module = load_source(read_program(file), Options(), warn=warn)
     function = choose(module, name)
     count = set_threads(0 if threads is None else checked_count("--threads: the count", threads))
     inputs = Inputs(function, given, sizes)

@@ -12,6 +12,7 @@ from kina.backend.options import Options, Product
 from kina.cli.files import check_replaceable, write
 from kina.cli.pkg_config import pkg_config_file
 from kina.cli.programs import is_stdin, read_program
+from kina.cli.progress import compiling
 from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.runtime.header import header
@@ -74,7 +75,8 @@ def build_library(
     files = _Output.of(output or Path(file.name).with_suffix(".so"), program, pkg_config)
     described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
     soname = files.library.name if files.product is Product.SHARED else ""
-    artifact = build(source, replace(options, product=files.product, soname=soname))
+    with compiling(file):
+        artifact = build(source, replace(options, product=files.product, soname=soname))
     show(artifact.warnings, warned)
     mode = 0o755 if files.product is Product.SHARED else 0o644
     write(files.library, artifact.library.read_bytes(), mode)

@@ -154,11 +154,13 @@ def run(
 ) -> None:
     """Run a function, by default on seeded random inputs, and print what it gives."""
     from kina.backend.options import Options
+    from kina.cli.progress import compiling
     from kina.runtime.loading import load_source
 
     # This command's own imports (NumPy) are made while the compiler's tools run.
     warn = partial(show, mode=warned)
-    module = load_source(read_program(file), Options(), needed="kina.cli.run", warn=warn)
+    with compiling(file):
+        module = load_source(read_program(file), Options(), needed="kina.cli.run", warn=warn)
     from kina.cli.run import run_function
 
     run_function(module, fn, arg or [], size or [], output, verify)
