@@ -216,7 +216,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         report(render_all(error.diagnostics))
     except typer.TyperException as error:
-        report(f"error: {error.format_message()}\n  help: see kina --help")
+        command: object = getattr(getattr(error, "ctx", None), "command_path", "kina")
+        report(f"error: {error.format_message()}\n  help: see {command} --help")
     except MemoryError as error:
         report(f"error: out of memory: {error}")
     except (KeyboardInterrupt, typer.Abort):

@@ -87,6 +87,7 @@ class KinaOptMain(xDSLOptMain):
     def run(self) -> None:
         """Read, run the passes and write; nothing is written if anything fails."""
         super().run()
+        self.stage = Stage("write")
         name: str | None = self.args.output_file
         if name is None or name == "-":
             print(self._output.text, end="")

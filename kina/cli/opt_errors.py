@@ -33,7 +33,7 @@ class Stage:
     """What the driver is doing, and on which module."""
 
     name: str
-    """`options`, `read`, `verify`, `print` or the name of a pass."""
+    """`options`, `read`, `verify`, `print`, `write` or the name of a pass."""
     module: ModuleOp | None = None
     places: dict[Operation, lexer.Span[str]] = field(
         default_factory=dict[Operation, lexer.Span[str]]

@@ -483,6 +483,21 @@ def test_single_target_holds_no_other_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "said", "command"),
+    [
+        (["chekc"], "No such command 'chekc'. Did you mean 'check'?", "kina"),
+        (["check"], "Missing argument 'FILE...'.", "kina check"),
+        (["build", NLL, "--traget", "v3"], "No such option: --traget", "kina build"),
+        (["emit", NLL, "--to", "c"], "'c' is not one of 'kina', 'linalg',", "kina emit"),
+    ],
+)
+def test_wrong_words_name_the_help_of_their_command(
+    words: Sequence[str | Path], said: str, command: str
+) -> None:
+    fails(kina(*words), said, f"help: see {command} --help")
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["-o", "."], "is a folder"),

@@ -190,6 +190,24 @@ def test_wrong_words(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mlir", "folder.mlir"]
 
 
+@pytest.mark.parametrize("target", ["nowhere/x.mlir", "/dev/full", "."])
+def test_output_has_no_place_in_the_program(target: str) -> None:
+    """It is not the program that is wrong."""
+    result = opt(ROOT / "examples" / "storylm0_nll.kina", "-o", target)
+    fails(result, target)
+    assert result.errors.startswith(f"error: {target}: ")
+    assert "storylm0" not in result.errors
+
+
+def test_dash_is_the_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = ROOT / "examples" / "storylm0_nll.kina"
+    shown = opt(program, "-o", "-")
+    assert "kina.log_softmax" in shown.output
+    assert shown == opt(program)
+    assert not list(tmp_path.iterdir())
+
+
 def test_passes_add_up(tmp_path: Path) -> None:
     """In the order given, whichever spelling each has."""
     program = ROOT / "examples" / "storylm0_nll.kina"
