@@ -207,6 +207,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
+def _command(words: Sequence[str]) -> str:
+    """The words whose help tells how to write `words`."""
+    known = [info.callback.__name__ for info in app.registered_commands if info.callback]
+    return " ".join(["kina", *(word for word in words[:1] if word in known)])
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -216,8 +222,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         report(render_all(error.diagnostics))
     except typer.TyperException as error:
-        command: object = getattr(getattr(error, "ctx", None), "command_path", "kina")
-        report(f"error: {error.format_message()}\n  help: see {command} --help")
+        report(f"error: {error.format_message()}\n  help: see {_command(words)} --help")
     except MemoryError as error:
         report(f"error: out of memory: {error}")
     except (KeyboardInterrupt, typer.Abort):

@@ -40,7 +40,8 @@ class KinaOptMain(xDSLOptMain):
     stage = Stage("read")
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
-        """xDSL's own options, but that passes add up, and `--pass`."""
+        """xDSL's own options, but that passes add up, and `--pass`; a short usage."""
+        arg_parser.usage = "%(prog)s [options] [FILE], see %(prog)s --help"
         super().register_all_arguments(_AddingPasses(arg_parser))
 
     def register_all_targets(self) -> None:
@@ -198,7 +199,9 @@ def _run(args: Sequence[str] | None) -> int:
         driver.run()
     except KeyboardInterrupt:
         return 130
-    except (OSError, SystemExit):
+    except SystemExit as leaving:
+        return int(bool(leaving.code))
+    except OSError:
         raise
     except (Exception, ArgSpecParseError) as error:
         if os.environ.get("KINA_DEBUG") == "1":

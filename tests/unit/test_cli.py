@@ -488,6 +488,7 @@ def test_single_target_holds_no_other_code(tmp_path: Path) -> None:
         (["chekc"], "No such command 'chekc'. Did you mean 'check'?", "kina"),
         (["check"], "Missing argument 'FILE...'.", "kina check"),
         (["build", NLL, "--traget", "v3"], "No such option: --traget", "kina build"),
+        (["run", NLL, "--fn"], "Option '--fn' requires an argument.", "kina run"),
         (["emit", NLL, "--to", "c"], "'c' is not one of 'kina', 'linalg',", "kina emit"),
     ],
 )

@@ -199,6 +199,13 @@ def test_output_has_no_place_in_the_program(target: str) -> None:
     assert "storylm0" not in result.errors
 
 
+@pytest.mark.parametrize("words", [["--nope"], ["-o"], ["a", "b"], ["-t", "nope"], ["-f", "nope"]])
+def test_wrong_options_show_no_list_of_all(words: Sequence[str]) -> None:
+    result = opt(*words)
+    fails(result, "--help")
+    assert result.errors.count("\n") == 2
+
+
 def test_dash_is_the_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = ROOT / "examples" / "storylm0_nll.kina"
