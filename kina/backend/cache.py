@@ -2,8 +2,7 @@
 
 A key covers everything that can change the result: the source and its name (messages quote it),
 Kina's own files, the tools, the options, and for native code the CPU. An entry that fails its
-check is built again. Where no home folder can be written, a private folder below the system's
-temporary one serves.
+check is built again.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from kina.backend import metadata, targets
+from kina.backend import cache_folder, metadata, targets
 from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.toolchain import TOOLS, identity
-from kina.errors import Diagnostic, KinaError, KinaValueError, Note
+from kina.errors import Diagnostic, KinaError
 
 IR, META = "kina.mlir", "meta.json"
+_SEAL = "seal"
+"""The key of the digest that `meta.json` has of itself."""
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -34,6 +33,8 @@ class Artifact:
     """A compiled program in the cache."""
 
     folder: Path
+    identity: tuple[int, int]
+    """What tells the folder from a later one of its name."""
     functions: tuple[CompiledFunction, ...]
     library: Path
     """The shared library, or what else was asked for."""
@@ -74,69 +75,22 @@ def kina_identity() -> str:
     return digest.hexdigest()
 
 
-def folder() -> Path:
-    """The cache's folder, made if need be: `KINA_CACHE`, else below the user's cache folder.
-
-    Raises `KinaValueError` if `KINA_CACHE` is set and cannot be written.
-    """
-    chosen = os.environ.get("KINA_CACHE")
-    if chosen:
-        path = Path(chosen)
-        if (problem := _unusable(path)) is not None:
-            note = Note("set KINA_CACHE to a folder that can be written, or unset it")
-            raise KinaValueError(Diagnostic(f"KINA_CACHE: {path}: {problem}", notes=(note,)))
-        return path
-    home = _home_cache()
-    if home is not None and _unusable(home) is None:
-        return home
-    return _private_temporary()
-
-
-def _home_cache() -> Path | None:
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base and Path(base).is_absolute():
-        return Path(base, "kina")
-    try:
-        return Path.home() / ".cache" / "kina"
-    except RuntimeError:
-        return None
-
-
-def _unusable(path: Path) -> str | None:
-    """Why files cannot be made in `path`; None if they can."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return error.strerror or str(error)
-    return None if os.access(path, os.W_OK | os.X_OK) else "permission denied"
-
-
-def _private_temporary() -> Path:
-    import tempfile
-
-    path = Path(tempfile.gettempdir(), f"kina-cache-{os.getuid()}")
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    status = path.lstat()
-    ours = status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    # Somebody else's folder of that name could hand us a library of theirs.
-    if not stat.S_ISDIR(status.st_mode) or not ours:
-        return Path(tempfile.mkdtemp(prefix="kina-cache-"))
-    return path
-
-
 def lookup(name: str) -> Artifact | None:
-    """The entry called `name`, if it is there and whole; `KINA_CACHE` may be read-only for that."""
-    chosen = os.environ.get("KINA_CACHE")
-    return _read((Path(chosen) if chosen else folder()) / name)
+    """The entry called `name`, if it is there and whole."""
+    return _read(cache_folder.for_reading() / name)
 
 
 def store(name: str, write: Callable[[Path], Compiled]) -> Artifact:
     """The entry called `name`, made by `write` into a fresh folder.
 
     Two processes may make one entry at once: each builds its own, the first to finish names it.
+    What killed ones left behind is removed.
     """
-    root = folder()
+    from kina.backend import scratch
+
+    root = cache_folder.folder()
+    scratch.sweep(root)
+    scratch.sweep()
     with _staging(root) as staging:
         _write_meta(staging, write(staging))
         final = root / name
@@ -147,21 +101,27 @@ def store(name: str, write: Callable[[Path], Compiled]) -> Artifact:
     return entry
 
 
+def discard(artifact: Artifact) -> None:
+    """Remove an entry that does not work, unless another has taken its place meanwhile.
+
+    Raises `KinaError` if it cannot be removed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if _identity(artifact.folder) != artifact.identity:
+            return
+        with _staging(artifact.folder.parent) as grave:
+            artifact.folder.rename(grave / "broken")
+
+
 @contextlib.contextmanager
 def _staging(root: Path) -> Generator[Path]:
-    import shutil
-    import tempfile
+    from kina.backend import scratch
 
     try:
-        path = Path(tempfile.mkdtemp(prefix="tmp-", dir=root))
+        with scratch.folder(root) as path:
+            yield path
     except OSError as error:
-        raise KinaError(f"{root}: {error.strerror}") from None
-    try:
-        yield path
-    except OSError as error:
-        raise KinaError(f"{error.filename or root}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+        raise scratch.unwritable(error, root) from None
 
 
 def _publish(staging: Path, final: Path) -> None:
@@ -179,26 +139,42 @@ def _publish(staging: Path, final: Path) -> None:
 
 
 def _write_meta(entry: Path, compiled: Compiled) -> None:
+    from kina.backend import scratch
+
     data = {
         "format": metadata.FORMAT,
-        "files": {path.name: _digest(path) for path in entry.iterdir()},
+        "files": {path.name: _digest(path.read_bytes()) for path in entry.iterdir()},
         **metadata.to_json(compiled),
     }
-    (entry / META).write_text(json.dumps(data), encoding="utf-8")
+    scratch.write(entry / META, json.dumps(data | {_SEAL: _seal(data)}))
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _seal(data: Mapping[str, Any]) -> str:
+    """What changes with anything in `data`."""
+    return _digest(json.dumps(data).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _identity(entry: Path) -> tuple[int, int]:
+    status = entry.stat()
+    return status.st_ino, status.st_mtime_ns
 
 
 def _read(entry: Path) -> Artifact | None:
+    """The entry in a folder; None if there is none, or if it is not as it was written."""
     try:
-        data = cast("Mapping[str, Any]", json.loads((entry / META).read_bytes()))
-        whole = all(_digest(entry / name) == digest for name, digest in data["files"].items())
-        (library,) = data["files"].keys() - {IR}
+        identity = _identity(entry)
+        data = cast("dict[str, Any]", json.loads((entry / META).read_bytes()))
+        if data.pop(_SEAL) != _seal(data) or data["format"] != metadata.FORMAT:
+            return None
+        files: dict[str, str] = data["files"]
+        if any(_digest((entry / name).read_bytes()) != digest for name, digest in files.items()):
+            return None
+        (library,) = files.keys() - {IR}
         compiled = metadata.from_json(data)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    if not whole or data["format"] != metadata.FORMAT:
-        return None
-    return Artifact(entry, compiled.functions, entry / library, compiled.warnings)
+    return Artifact(entry, identity, compiled.functions, entry / library, compiled.warnings)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kina.backend import cache, codegen, dispatch, threads
+from kina.backend import cache, codegen, dispatch, scratch, threads
 from kina.backend.c_names import check_symbols
 from kina.backend.codegen import Code
 from kina.backend.exports import chosen
@@ -38,7 +38,7 @@ def compile_program(
         from kina.backend.lowering import Lowering
 
         lowering = Lowering(program)
-        (folder / cache.IR).write_text(lowering.kina_ir, encoding="utf-8")
+        scratch.write(folder / cache.IR, lowering.kina_ir)
         functions: dict[str, CompiledFunction] = {}
         for targets in tools.groups:
             for part in lowering.parts(replace(options, target=targets[0].name)):
@@ -85,7 +85,7 @@ class _Tools:
     """The processes that make one library; what can run at the same time does."""
 
     def __init__(self, stack: ExitStack, program: TypedProgram, options: Options) -> None:
-        self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-")))
+        self._folder = stack.enter_context(scratch.folder())
         self._symbols = _symbols(program, options)
         self._set_threads = threads.set_threads_symbol(self._symbols, options.prefix)
         self._targets = single_targets(options.target)
@@ -121,7 +121,7 @@ class _Tools:
         if len(self._targets) > 1:
             source = self._folder / "dispatch.c"
             levels = [target.name for target in self._targets]
-            source.write_text(dispatch.c_source(functions, levels), encoding="utf-8")
+            scratch.write(source, dispatch.c_source(functions, levels))
             self._compile_c(source, {})
         parts = [part.result() for part in self._parts]
         objects = [made.result() for part in parts for made in part]

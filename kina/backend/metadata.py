@@ -13,7 +13,7 @@ from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
 from kina.types import Dim, Parameter, Placement, Signature, TensorType, TupleType, Type
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
 
 

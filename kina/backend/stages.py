@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kina.backend import codegen, targets
+from kina.backend import codegen, scratch, targets
 from kina.backend.build import NATIVE
 from kina.backend.compilation import checked
 from kina.backend.options import Options
@@ -16,7 +16,10 @@ from kina.frontend.source import Source
 
 def emit(source: Source, stage: str, options: Options = NATIVE) -> str:
     """The program as text at one of `STAGES`."""
-    return _EMITTERS[stage](source, options)
+    try:
+        return _EMITTERS[stage](source, options)
+    except OSError as error:
+        raise scratch.unwritable(error) from None
 
 
 def _emit_kina(source: Source, _options: Options) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 import kina
-from kina.backend import cache, targets
+from kina.backend import cache_folder, targets
 from kina.backend.toolchain import STATIC_TOOLS, TOOLS, Tool, find, version_of
 from kina.cli.version import package
 from kina.errors import KinaError, KinaToolchainError, render_all
@@ -21,7 +21,7 @@ def report() -> int:
         print(f"  {name}: {package(name)}")
     failed = [tool.name for tool in TOOLS + STATIC_TOOLS if not _show(tool)]
     try:
-        print(f"  cache: {cache.folder()}")
+        print(f"  cache: {cache_folder.folder()}")
     except KinaError as error:
         failed.append("cache")
         print(f"  cache: {render_all(error.diagnostics)}")

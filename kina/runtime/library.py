@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 from kina.backend.metadata import CompiledFunction
-from kina.errors import KinaValueError
+from kina.errors import Diagnostic, KinaValueError, Note
 
 _CORE: Any = import_module("_cffi_backend")
 _FFI: Any = _CORE.FFI()
@@ -25,8 +25,20 @@ CHARS: Any = _FFI.typeof("char *")
 from_buffer_as: Callable[..., Any] = _CORE.from_buffer
 """`from_buffer_as(CHARS, array)`: the same as a pointer, from which others can be subtracted."""
 
+_STATUS: Any = _CORE.new_primitive_type("int32_t")
+_SIZE: Any = _CORE.new_primitive_type("int64_t")
+_POINTER: Any = _CORE.new_pointer_type(_CORE.new_void_type())
+_SET_THREADS: Any = _FFI.typeof("int32_t (*)(int32_t)")
 
 _open: WeakSet[Library] = WeakSet()
+
+
+class UnusableLibraryError(KinaValueError):
+    """A file that cannot be loaded, or that is not the library that it should be."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        note = Note("KINA_CACHE chooses another folder for compiled programs")
+        super().__init__(Diagnostic(f"{path}: cannot load the library: {reason}", notes=(note,)))
 
 
 class Library:
@@ -43,37 +55,38 @@ class Library:
         try:
             self._handle: Any = _CORE.load_library(str(path), flags)
         except OSError as error:
-            raise KinaValueError(f"{path}: cannot load the library: {error}") from None
+            raise UnusableLibraryError(path, error) from None
         self.path = path
-        self._set_threads = set_threads
+        self._set_threads = self._find(_SET_THREADS, set_threads) if set_threads else None
         if Library.asked_for:
             self.set_threads(Library.asked_for)
         _open.add(self)
 
     def function(self, compiled: CompiledFunction) -> Callable[..., int]:
         """The C function behind `compiled`; the library must outlive it."""
-        return self._handle.load_function(c_type(compiled), compiled.symbol)
+        return self._find(c_type(compiled), compiled.symbol)
+
+    def _find(self, kind: Any, symbol: str) -> Callable[..., int]:
+        """A function of the library; one without it is closed."""
+        try:
+            return self._handle.load_function(kind, symbol)
+        except AttributeError:
+            _open.discard(self)
+            self._handle.close_lib()
+            raise UnusableLibraryError(self.path, f"it has no function '{symbol}'") from None
 
     def set_threads(self, count: int) -> int:
         """Let calls use up to so many threads, for 0 what the library thinks best; says how many.
 
         A library without threads always uses one.
         """
-        if self._set_threads is None:
-            return 1
-        kind = _FFI.typeof("int32_t (*)(int32_t)")
-        return self._handle.load_function(kind, self._set_threads)(count)
+        return 1 if self._set_threads is None else self._set_threads(count)
 
 
 def set_threads(count: int) -> int:
     """Set it for every library, open or opened later; says the most that one of them uses."""
     Library.asked_for = count
     return max((library.set_threads(count) for library in list(_open)), default=1)
-
-
-_STATUS: Any = _CORE.new_primitive_type("int32_t")
-_SIZE: Any = _CORE.new_primitive_type("int64_t")
-_POINTER: Any = _CORE.new_pointer_type(_CORE.new_void_type())
 
 
 def c_type(compiled: CompiledFunction) -> Any:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kina.backend.build import build
+from kina.backend.cache import Artifact, discard
+from kina.backend.cache_folder import check_loadable
 from kina.backend.options import Options
-from kina.errors import Diagnostic, KinaTypeError, KinaWarning
+from kina.errors import Diagnostic, KinaError, KinaTypeError, KinaValueError, KinaWarning, Note
 from kina.frontend.source import Source
 
 if TYPE_CHECKING:
+    from kina.runtime.library import UnusableLibraryError
     from kina.runtime.module import Function, Module
 
 _RUNTIME = "kina.runtime.module"
@@ -86,11 +90,33 @@ def load_source(
     source: Source, options: Options, needed: str = _RUNTIME, warn: Warn = _ignore
 ) -> Module:
     """The compiled program; `needed` names a module to import while the tools run."""
+    check_loadable()
     artifact = build(source, options, partial(import_module, needed))
     warn(artifact.warnings)
+    from kina.runtime.library import UnusableLibraryError
     from kina.runtime.module import Module
 
-    return Module(source, options, artifact)
+    try:
+        return Module(source, options, artifact)
+    except UnusableLibraryError as problem:
+        return _rebuilt(source, options, artifact, problem)
+
+
+def _rebuilt(
+    source: Source, options: Options, artifact: Artifact, problem: UnusableLibraryError
+) -> Module:
+    """The program compiled anew: another system or another program made what the cache holds."""
+    from kina.runtime.library import UnusableLibraryError
+    from kina.runtime.module import Module
+
+    try:
+        discard(artifact)
+        return Module(source, options, build(source, options))
+    except KinaError as again:
+        tried = Note("compiling the program once more did not help; `kina doctor` checks the tools")
+        found = problem.diagnostics[0]
+        more = () if isinstance(again, UnusableLibraryError) else again.diagnostics
+        raise KinaValueError(replace(found, notes=(tried, *found.notes)), *more) from None
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kina.backend.build import build
 from kina.backend.cache import Artifact
 from kina.backend.options import Options
 from kina.backend.threads import set_threads_of
@@ -32,7 +33,11 @@ class Program:
         """The kina IR, a `kina.runtime.meaning.Meaning`, for the reference."""
         from kina.runtime.meaning import Meaning
 
-        kina_ir = self._artifact.kina_ir.read_text(encoding="utf-8")
+        try:
+            kina_ir = self._artifact.kina_ir.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            # Somebody emptied the cache since.
+            kina_ir = build(self.source, self._options).kina_ir.read_text(encoding="utf-8")
         return Meaning(kina_ir, self.source.lines())
 
     def mlir(self, stage: str) -> str:
