@@ -6,6 +6,8 @@ Each tool is looked up in this order: its `KINA_…` variable, the wheel that pi
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
 import shlex
@@ -19,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
+from kina.backend import scratch
 from kina.errors import Diagnostic, KinaToolchainError, Note
 
 LLVM_MAJOR = 22
@@ -37,6 +40,8 @@ class Tool:
     """The Python package whose `bin` folder holds it; empty for the C compiler."""
     wheel: str = ""
     install: str = _INSTALL
+    reads_arguments: bool = False
+    """Whether `@file` stands for the arguments in a file."""
 
     @property
     def variable(self) -> str:
@@ -60,6 +65,7 @@ CC = Tool(
     ("cc", "gcc", "clang"),
     install="apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora), "
     "xcode-select --install (macOS)",
+    reads_arguments=True,
 )
 
 
@@ -67,7 +73,10 @@ def cross_cc(machine: str) -> Tool:
     """The C compiler that links for another machine."""
     package = f"gcc-{machine.replace('_', '-')}-linux-gnu"
     return Tool(
-        f"{machine}-cc", (f"{machine}-linux-gnu-gcc",), install=f"apt-get install {package}"
+        f"{machine}-cc",
+        (f"{machine}-linux-gnu-gcc",),
+        install=f"apt-get install {package}",
+        reads_arguments=True,
     )
 
 
@@ -209,9 +218,7 @@ class Process:
                 errors="replace",
             )
         except OSError as error:
-            raise KinaToolchainError(
-                f"{tool.name} does not start: {found.path}: {error.strerror}"
-            ) from None
+            raise KinaToolchainError(_not_started(found, error)) from None
 
     def __enter__(self) -> Self:
         return self
@@ -236,28 +243,70 @@ class Process:
 def run(tool: Tool, arguments: Sequence[str | Path], text: str = "") -> str:
     """Run `tool` with `text` as its input; returns what it prints.
 
-    Raises `KinaToolchainError` with the tool's own message if it fails.
+    Many arguments go through a file if it takes them from one. Raises `KinaToolchainError` with
+    the tool's own message if it fails.
     """
-    with Process(tool, arguments) as process:
-        return process.finish(text)
+    with contextlib.ExitStack() as stack:
+        words = list(map(str, arguments))
+        if tool.reads_arguments and sum(map(len, words)) > _LONG:
+            listed = stack.enter_context(scratch.folder()) / "arguments.txt"
+            scratch.write(listed, "\n".join(map(_escaped, words)))
+            words = [f"@{listed}"]
+        return stack.enter_context(Process(tool, words)).finish(text)
+
+
+_LONG = 32 * 1024
+"""Bytes of arguments that every system takes, beside a large environment."""
+
+
+def _escaped(argument: str) -> str:
+    """As compilers read it from a file of arguments."""
+    return re.sub(r"([\s'\"\\])", r"\\\1", argument)
+
+
+_STARTS = {
+    errno.E2BIG: "the environment and the arguments are too large together: "
+    "unset what is large in the environment",
+    errno.ENOEXEC: "it is no program for this machine",
+    errno.EACCES: "it may not be executed: is its file system mounted noexec?",
+    errno.EAGAIN: "the system allows no more processes (`ulimit -u`, a container's limit)",
+    errno.ENOMEM: "there is not enough memory to start it",
+}
+"""What can be done where a tool does not start."""
+
+
+def _not_started(found: Found, error: OSError) -> Diagnostic:
+    help_ = _STARTS.get(error.errno or 0)
+    message = f"{found.tool.name} does not start: {found.path}: {error.strerror}"
+    return Diagnostic(message, notes=(Note(help_),) if help_ else ())
 
 
 _SHOWN_LINES = 12
+_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 
 
 def _failed(command: Sequence[str], status: int, stderr: str, text: str) -> Diagnostic:
     lines = stderr.strip().splitlines()[:_SHOWN_LINES] or ["it printed nothing"]
     reason = f"signal {-status}" if status < 0 else f"exit status {status}"
     notes = [Note(f"it was run as: {' '.join(shlex.quote(part) for part in command)}")]
-    if text:
-        notes.append(Note(f"its input is kept in {_keep(text)}"))
+    if any(full in stderr for full in _FULL):
+        notes.append(Note("a disk is full: TMPDIR moves temporary files, KINA_CACHE the cache"))
+    elif text:
+        notes.append(Note(_kept(text)))
         notes.append(Note("this should not happen: please report it with that file"))
     shown = "\n".join(f"    {line}" for line in lines)
     return Diagnostic(f"{Path(command[0]).name} failed ({reason}):\n{shown}", notes=tuple(notes))
 
 
-def _keep(text: str) -> Path:
-    handle, name = tempfile.mkstemp(prefix="kina-failed-", suffix=".txt")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    return Path(name)
+def _kept(text: str) -> str:
+    """Keep a tool's input; says where, or why not."""
+    path = None
+    try:
+        handle, path = tempfile.mkstemp(prefix="kina-failed-", suffix=".txt")
+        os.close(handle)
+        scratch.write(Path(path), text)
+    except OSError as error:
+        if path is not None:
+            Path(path).unlink(missing_ok=True)
+        return f"its input could not be kept: {scratch.unwritable(error)}"
+    return f"its input is kept in {path}"

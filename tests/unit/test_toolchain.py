@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -113,8 +116,54 @@ def test_tool_that_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.write_bytes(b"\x7fELF nonsense")
     path.chmod(0o755)
     monkeypatch.setenv("KINA_CC", str(path))
-    with pytest.raises(KinaToolchainError, match="cc does not start"):
+    with pytest.raises(KinaToolchainError, match=r"cc does not start.*\n.*no program for this"):
         run(CC, [])
+
+
+def test_more_arguments_than_the_system_takes(tmp_path: Path) -> None:
+    """Each has what a file of arguments must escape."""
+    folder = tmp_path / ('it\'s "the" back\\slash ' + "x" * 200)
+    folder.mkdir()
+    source, made, merged = folder / "empty.c", folder / "a b.o", folder / "merged.o"
+    source.write_text("")
+    run(CC, ["-c", "-o", made, source])
+    objects = [made] * 12_000
+    assert sum(len(str(path)) for path in objects) > os.sysconf("SC_ARG_MAX")
+    run(CC, ["-r", "-nostdlib", "-o", merged, *objects])
+    assert merged.stat().st_size > 0
+    with pytest.raises(KinaToolchainError, match=r"does not start: .*\n.*too large together"):
+        run(LLC, objects)
+
+
+def test_a_tool_that_finds_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's mistake: nothing to report, and nothing is kept on that disk."""
+    path = tmp_path / "cc"
+    path.write_text("#!/bin/sh\necho 'cannot write: No space left on device' >&2\nexit 1\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("KINA_CC", str(path))
+    with pytest.raises(KinaToolchainError) as caught:
+        run(CC, [], "text")
+    text = str(caught.value)
+    assert "TMPDIR" in text
+    assert "KINA_CACHE" in text
+    assert "report" not in text
+
+
+def test_an_input_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tool's own message stays the first."""
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(KinaToolchainError) as caught:
+        run(MLIR_OPT, ["--canonicalize"], "this is no MLIR\n")
+    text = str(caught.value)
+    assert text.startswith("mlir-opt failed (exit status 1)")
+    assert f"its input could not be kept: {tmp_path}: No space left" in text
+    assert "TMPDIR" in text
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("prefix", ["1x", "a-b", "é", "a b", "a\n", "9", "µ", "a$"])
