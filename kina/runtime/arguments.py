@@ -66,11 +66,21 @@ def _match(
             raise _wrong_call(signature, f"got '{name}' twice, by position and by name")
     missing = [name for name in names[len(args) :] if name not in named]
     if missing:
-        shown = ", ".join(f"'{name}'" for name in missing)
         by_position = ("out= takes the array to write: pass parameter 'out' by position",)
         advice = by_position if _OUT in missing else ()
-        raise _wrong_call(signature, f"takes {_count(len(names))}, missing: {shown}", *advice)
+        problem = f"takes {_count(len(names))}, missing: {_listed(missing)}"
+        raise _wrong_call(signature, problem, *advice)
     return [*args, *(named[name] for name in names[len(args) :])]
+
+
+_MAX_TYPE, _MAX_NAMES = 600, 10
+"""Characters of a type, and names in a list, that a message shows."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_MAX_NAMES])
+    more = len(names) - _MAX_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _count(number: int) -> str:
@@ -78,7 +88,9 @@ def _count(number: int) -> str:
 
 
 def _wrong_call(signature: Signature, problem: str, *advice: str) -> KinaTypeError:
-    notes = tuple(map(Note, (f"its type is {signature}", *advice)))
+    type_ = str(signature)
+    shown = type_ if len(type_) <= _MAX_TYPE else f"{type_[:_MAX_TYPE]} …"
+    notes = tuple(map(Note, (f"its type is {shown}", *advice)))
     return KinaTypeError(Diagnostic(f"{signature.name}: {problem}", notes=notes))
 
 

@@ -672,6 +672,23 @@ def test_many_parameters(count: int) -> None:
         f(*arrays[:-1])
 
 
+def test_thousands_of_parameters() -> None:
+    count, one = 3000, "tensor<F32, [N]>"
+    parameters = ", ".join(f"p{i}: {one}" for i in range(count))
+    body = "{ (p0 + p2999, p1500 - p2998) }"
+    f = kina.compile(f"let f = fn({parameters}) -> ({one}, {one}) {body}", fast=False)["f"]
+    arrays = [np.full(2, i, np.float32) for i in range(count)]
+    wanted = [[2999, 2999], [-1498, -1498]]
+    np.testing.assert_array_equal(f(*arrays), wanted)
+    np.testing.assert_array_equal(f(**{f"p{i}": x for i, x in enumerate(arrays)}), wanted)
+    np.testing.assert_array_equal(f.reference(*arrays), wanted)
+    with pytest.raises(kina.KinaValueError, match=r"'N' is 2 in .* 'p0' and 3 in .*'p2999'"):
+        f(*arrays[:-1], np.ones(3, np.float32))
+    with pytest.raises(kina.KinaTypeError, match=r"missing: 'p1', .*'p10' and 2989 more") as caught:
+        f(arrays[0])
+    assert len(str(caught.value)) < 1000
+
+
 def test_many_results() -> None:
     count = 450
     one = "tensor<F32, [2]>"
