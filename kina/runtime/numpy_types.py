@@ -24,17 +24,18 @@ def integer_view(dtype: DType) -> np.dtype[Any] | None:
 
 
 def _clean_bool(array: Array) -> Array:
-    return (array.view(np.uint8) != 0).view(array.dtype)
+    return np.asarray(array.view(np.uint8) != 0).view(array.dtype)
 
 
 def _clean_i4(array: Array) -> Array:
-    return (array.view(np.int8) << 4 >> 4).view(array.dtype)
+    return np.asarray(array.view(np.int8) << 4 >> 4).view(array.dtype)
 
 
 CLEAN: dict[str, Callable[[Array], Array]] = {"Bool": _clean_bool, "I4": _clean_i4}
 """For dtypes that do not fill their byte: the array with every stray bit gone.
 
-A view of other bytes can hold such bits, and compiled code may copy whole bytes.
+A view of other bytes can hold such bits, and compiled code may copy whole bytes. NumPy's arithmetic
+makes a scalar of rank 0, which has no address; these make an array of it.
 """
 
 

@@ -204,6 +204,27 @@ def test_i4_bytes_with_stray_bits() -> None:
     np.testing.assert_array_equal(result.view(np.int8), [1, -1, -1, 2])
 
 
+@pytest.mark.parametrize("raw", [0x00, 0x05, 0x0D, 0xFD, 0x7D])
+def test_i4_of_rank_zero(raw: int) -> None:
+    """A negative one has no sign bits in NumPy's byte, and the cleaned copy is an array."""
+    text = "let f = fn(x: tensor<I4, []>, y: tensor<I4, []>) -> tensor<I4, []> { x + y }"
+    function = kina.compile(text).f
+    x = np.array(raw, np.uint8).view(ml_dtypes.int4)
+    value = (raw & 15) - (raw & 8) * 2
+    for given in (x, x[()]):
+        assert int(function(given, np.zeros((), ml_dtypes.int4))) == value
+        out = np.empty((), ml_dtypes.int4)
+        assert function(given, x, out=out) is out
+        assert int(out) == (2 * value + 8) % 16 - 8
+
+
+def test_bool_of_rank_zero_with_stray_bits() -> None:
+    function = kina.compile("let f = fn(x: tensor<Bool, []>) -> tensor<Bool, []> { x }").f
+    for raw in (0, 1, 2, 255):
+        result = function(np.array(raw, np.uint8).view(bool))
+        assert result.view(np.uint8) == (raw != 0)
+
+
 def test_no_parameters(module: Any) -> None:
     np.testing.assert_array_equal(module.constant(), [10, 20])
     out = np.empty(2, np.int64)
