@@ -21,7 +21,9 @@ def report() -> int:
         print(f"  {name}: {package(name)}")
     failed = [tool.name for tool in TOOLS + STATIC_TOOLS if not _show(tool)]
     try:
-        print(f"  cache: {cache_folder.folder()}")
+        folder = cache_folder.folder()
+        cache_folder.check_loadable()
+        print(f"  cache: {folder}")
     except KinaError as error:
         failed.append("cache")
         print(f"  cache: {render_all(error.diagnostics)}")

@@ -24,6 +24,7 @@ from kina.backend import cache, cache_folder, metadata, scratch, toolchain
 from kina.backend.build import build
 from kina.backend.metadata import Compiled
 from kina.backend.options import Options
+from kina.cli import doctor
 from kina.frontend.source import Source
 
 PROGRAM = "let f = fn(x: tensor<F32, [3]>) -> tensor<F32, [3]> { x + x }"
@@ -282,7 +283,10 @@ def test_a_full_temporary_folder(
 
 
 def test_a_cache_mounted_noexec(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The home's is passed over, as a read-only one; a chosen one is an error before compiling."""
     noexec = tmp_path / "noexec"
@@ -299,6 +303,8 @@ def test_a_cache_mounted_noexec(
         with pytest.raises(kina.KinaValueError, match=f"_CACHE: {chosen}: mounted noexec.*\n.*set"):
             kina.compile(PROGRAM)
         assert not list(noexec.iterdir())
+    assert doctor.report() == 1
+    assert f"cache: error: KINA_CACHE: {chosen}: mounted noexec" in capsys.readouterr().out
     # To copy a library from there is all right.
     assert build(Source("a.kina", PROGRAM)).library.is_relative_to(chosen)
     monkeypatch.delenv("KINA_CACHE")
