@@ -17,9 +17,9 @@ class Kind(Enum):
     BOOL = "bool"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """One element type of the language."""
+    """One element type of the language: a row of the table, compared by identity."""
 
     name: str
     """The name in `.kina` source."""

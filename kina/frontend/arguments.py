@@ -10,6 +10,7 @@ from kina.frontend.ast import Argument, Call, Expr, Identifier, Name, Negate, Nu
 from kina.frontend.ast import Dims as DimsExpr
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
+from kina.types import Signature
 
 _FOREIGN_NAMES = {"dim": "axis", "keepdims": "reduce_keep", "keepdim": "reduce_keep"}
 
@@ -22,13 +23,20 @@ class Shape:
     """Given in this order, or by name."""
     named: tuple[str, ...] = ()
     """Given by name only."""
-    notes: tuple[Note, ...] = ()
-    """Where to look when the arguments do not fit."""
+    defined: tuple[Signature, Extent] | None = None
+    """The function and where it is bound; None: an operation."""
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every name."""
         return self.positional + self.named
+
+    def notes(self, report: Report) -> tuple[Note, ...]:
+        """Where to look when the arguments do not fit."""
+        if self.defined is None:
+            return ()
+        signature, extent = self.defined
+        return (report.note(f"{signature} is defined here", extent),)
 
 
 Bound = dict[str, Expr | DimsExpr]
@@ -76,7 +84,7 @@ def _named_target(
             meant = _FOREIGN_NAMES.get(name)
             help_ = f"did you mean `{meant}`?" if meant else report.suggest(name, shape.all)
             message = f"{callee}: unknown argument `{name}`, expected {_list(shape.all)}"
-            report.error(message, target.extent, shape.notes, help_)
+            report.error(message, target.extent, shape.notes(report), help_)
         return None
     if name in given:
         first = report.note("the first one", given[name])
@@ -101,7 +109,7 @@ def _positional_target(
     report.error(
         f"{callee}: unexpected argument, expected {wanted} ({_list(shape.positional)})",
         argument.value.extent,
-        shape.notes,
+        shape.notes(report),
         _named_help(shape, argument),
     )
     return None
@@ -121,7 +129,7 @@ def _report_missing(call: Call, shape: Shape, missing: Sequence[str], report: Re
     message = f"{call.callee.name}: missing {_plural('argument', missing)} {shown}"
     named = [f"{name}=…" for name in missing if name in shape.named]
     help_ = f"write {', '.join(named)}" if named else None
-    report.error(message, call.callee.extent, shape.notes, help_)
+    report.error(message, call.callee.extent, shape.notes(report), help_)
 
 
 def _plural(word: str, items: Sequence[str]) -> str:

@@ -5,21 +5,19 @@ Names of types, operations and dimensions are still text here; the type checker 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kina.frontend.source import Extent
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+class Identifier(NamedTuple):
     """A name where it is bound, or where it names no value (an operation, a dtype, a symbol)."""
 
     extent: Extent
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """An integer dimension, as written."""
 
     extent: Extent
@@ -29,16 +27,14 @@ class Size:
 DimExpr = Identifier | Size
 
 
-@dataclass(frozen=True, slots=True)
-class Dims:
+class Dims(NamedTuple):
     """`[B, 4, 8]`."""
 
     extent: Extent
     items: tuple[DimExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TypeExpr:
+class TypeExpr(NamedTuple):
     """`tensor<F32, [B, 4], @host>`."""
 
     extent: Extent
@@ -47,24 +43,21 @@ class TypeExpr:
     placement: Identifier | None
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A variable that is read."""
 
     extent: Extent
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NumberExpr:
+class NumberExpr(NamedTuple):
     """A number, as written."""
 
     extent: Extent
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Negate:
+class Negate(NamedTuple):
     """`-operand`."""
 
     extent: Extent
@@ -72,8 +65,7 @@ class Negate:
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(NamedTuple):
     """`left + right`, and so on."""
 
     extent: Extent
@@ -83,16 +75,14 @@ class Binary:
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument of a call; `name` is None for a positional one."""
 
     name: Identifier | None
     value: Expr | Dims
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """`callee(arguments)`, or `first.callee(others)`: one meaning, two spellings."""
 
     extent: Extent
@@ -100,24 +90,21 @@ class Call:
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TupleExpr:
+class TupleExpr(NamedTuple):
     """`(a, b)`."""
 
     extent: Extent
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralValue:
+class LiteralValue(NamedTuple):
     """One value of a tensor literal, its sign included."""
 
     extent: Extent
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """`tensor<F32, [2]>(1.0, -inf)`."""
 
     extent: Extent
@@ -125,8 +112,7 @@ class Literal:
     values: tuple[LiteralValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """`let names = value in`; several names take a tuple apart."""
 
     names: tuple[Identifier, ...]
@@ -134,8 +120,7 @@ class Binding:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Let:
+class Let(NamedTuple):
     """One or more bindings, each in force in those after it and in the body."""
 
     extent: Extent
@@ -146,16 +131,14 @@ class Let:
 Expr = Name | NumberExpr | Negate | Binary | Call | TupleExpr | Literal | Let
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterExpr:
+class ParameterExpr(NamedTuple):
     """`name: type`."""
 
     name: Identifier
     type: TypeExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """`let name = fn(parameters) -> results { body }`; several results are a tuple."""
 
     name: Identifier
@@ -165,8 +148,7 @@ class Function:
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Reverse:
+class Reverse(NamedTuple):
     """`let name = reverseMode(function, wrt=[parameters])`."""
 
     name: Identifier
@@ -178,8 +160,7 @@ class Reverse:
 Item = Function | Reverse
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """A whole file."""
 
     items: tuple[Item, ...]

@@ -14,7 +14,7 @@ from kina.frontend.ast import Call, Dims, Expr, Name
 from kina.frontend.context import Context, Known
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.operations import Operand, OperationChecker
-from kina.frontend.steps import Steps
+from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import CallFunction, Value
 from kina.ops import OPS, REDUCTIONS
 from kina.rules import RuleError
@@ -30,7 +30,7 @@ class CallChecker:
         self,
         context: Context,
         operations: OperationChecker,
-        check: Callable[[Expr], Steps[Meaning]],
+        check: Callable[[Expr], Step[Meaning]],
     ) -> None:
         self._context = context
         self._report = context.report
@@ -41,9 +41,12 @@ class CallChecker:
         """The meaning of any call."""
         known = self._context.known.get(node.callee.name)
         if known is not None:
-            return (yield self._function(node, known))
+            return self._function(node, known)
         if node.callee.name in OPS:
-            return (yield self._operation(node))
+            return self._operation(node)
+        return self._unknown(node)
+
+    def _unknown(self, node: Call) -> Steps[Meaning]:
         self._report_unknown(node)
         yield self._rest(node)
         return WRONG
@@ -111,8 +114,8 @@ class CallChecker:
             yield self._rest(node)
             return WRONG
         names = tuple(parameter.name for parameter in signature.parameters)
-        declared = self._report.note(f"{signature} is defined here", known.name.extent)
-        bound = bind_arguments(node, Shape(names, notes=(declared,)), self._report)
+        shape = Shape(names, defined=(signature, known.name.extent))
+        bound = bind_arguments(node, shape, self._report)
         if bound is None:
             yield self._rest(node)
             return WRONG

@@ -36,7 +36,7 @@ from kina.frontend.exact import (
 from kina.frontend.meaning import WRONG, Meaning, TupleValue, Wrong, type_of
 from kina.frontend.operations import OperationChecker
 from kina.frontend.source import Extent
-from kina.frontend.steps import Steps
+from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import Value
 from kina.ops import BINARY_SYMBOLS
 from kina.types import TensorType, format_dims
@@ -51,26 +51,25 @@ class ExpressionChecker:
         self._operations = OperationChecker(context)
         self._calls = CallChecker(context, self._operations, self.check)
 
-    def check(self, node: Expr) -> Steps[Meaning]:
+    def check(self, node: Expr) -> Step[Meaning]:
         """The meaning of any expression; a number is allowed."""
         match node:
             case Name():
                 return self._context.read(node)
             case NumberExpr():
                 return self._number(node)
+            case Binary():
+                return self._binary(node)
+            case Call():
+                return self._calls.call(node)
             case Literal():
                 return self._literal(node)
             case Negate():
-                meaning = yield self._negate(node)
-            case Binary():
-                meaning = yield self._binary(node)
-            case Call():
-                meaning = yield self._calls.call(node)
+                return self._negate(node)
             case TupleExpr():
-                meaning = yield self._tuple(node)
+                return self._tuple(node)
             case Let():
-                meaning = yield self._let(node)
-        return meaning
+                return self._let(node)
 
     def _number(self, node: NumberExpr) -> Meaning:
         try:

@@ -26,16 +26,10 @@ class Cursor:
         self._tokens = tokens
         self._index = 0
         self._report = report
-
-    @property
-    def current(self) -> Token:
+        self.current = tokens[0]
         """The token that comes next."""
-        return self._tokens[self._index]
-
-    @property
-    def previous(self) -> Token:
+        self.previous = tokens[0]
         """The token taken last."""
-        return self._tokens[max(0, self._index - 1)]
 
     @property
     def at_end(self) -> bool:
@@ -52,7 +46,7 @@ class Cursor:
 
     def at(self, *texts: str) -> bool:
         """Whether the current token is one of `texts`."""
-        return self._tokens[self._index].text in texts
+        return self.current.text in texts
 
     def at_kind(self, kind: TokenKind) -> bool:
         """Whether the current token is of `kind`."""
@@ -61,17 +55,29 @@ class Cursor:
     def advance(self) -> Token:
         """Takes the current token; the end stays."""
         token = self.current
-        if not self.at_end:
+        if token.text:
+            self.previous = token
             self._index += 1
+            self.current = self._tokens[self._index]
         return token
+
+    def skip_to(self, *texts: str) -> bool:
+        """Goes to the next token that is one of `texts`, or to the end: then False."""
+        index = self._index
+        while (text := self._tokens[index].text) not in texts and text:
+            index += 1
+        self._index = index
+        self.current = self._tokens[index]
+        self.previous = self._tokens[max(0, index - 1)]
+        return not self.at_end
 
     def accept(self, text: str) -> Token | None:
         """Takes the current token if it is `text`."""
-        return self.advance() if self.at(text) else None
+        return self.advance() if self.current.text == text else None
 
     def expect(self, text: str, where: str = "", opened: Token | None = None) -> Token:
         """Takes `text` or fails; `opened` is the bracket that `text` would close."""
-        if self.at(text):
+        if self.current.text == text:
             return self.advance()
         notes = []
         if opened is not None:
@@ -80,9 +86,10 @@ class Cursor:
 
     def identifier(self, what: str) -> Identifier:
         """Takes a name or fails: `what` says which one is expected."""
-        if not self.at_kind(TokenKind.NAME):
+        token = self.current
+        if token.kind is not TokenKind.NAME:
             raise self.fail(what)
-        token = self.advance()
+        self.advance()
         return Identifier(token.extent, token.text)
 
     def fail(self, expected: str, *notes: Note, help: str | None = None) -> Panic:
@@ -110,7 +117,7 @@ class Cursor:
 
     def items(self, opened: Token, close: str, read: Callable[[], T]) -> Iterator[T]:
         """The items of a comma list up to `close`, which is taken; a trailing comma is allowed."""
-        while not self.at(close):
+        while self.current.text != close:
             yield read()
             if not self.accept(","):
                 break

@@ -69,6 +69,7 @@ _NO_COMPARISON = "there are no comparisons in Kina yet"
 
 SYNTAX: dict[str, str] = {
     "==": f"{_NO_COMPARISON}; one `=` follows `let` and a name, or the name of an argument",
+    "!=": _NO_COMPARISON,
     "<": _NO_COMPARISON,
     ">": _NO_COMPARISON,
     "def": _FUNCTION,

@@ -11,6 +11,7 @@ import unicodedata
 from enum import Enum
 from typing import NamedTuple
 
+from kina.frontend.foreign import SYNTAX
 from kina.frontend.report import Report
 from kina.frontend.source import Extent, Source
 
@@ -32,7 +33,11 @@ class Token(NamedTuple):
     kind: TokenKind
     text: str
     start: int
-    end: int
+
+    @property
+    def end(self) -> int:
+        """The offset after its last character."""
+        return self.start + len(self.text)
 
     @property
     def extent(self) -> Extent:
@@ -48,22 +53,26 @@ class Token(NamedTuple):
         return f"{self.kind.value} `{self.text}`"
 
 
-KEYWORDS = frozenset({"let", "in", "fn", "tensor", "reverseMode"})
-
+_SKIP = r"(?: [ \t\r\n]+ | //[^\n]* )*+"
+_START = re.compile(_SKIP, re.VERBOSE)
 _TOKEN = re.compile(
     r"""
-      (?P<SKIP>[ \t\r\n]+ | //[^\n]*)
-    | (?P<NUMBER>[0-9]+ (?: \.[0-9]+ )? (?: [eE][+-]?[0-9]+ )? (?!\w) (?!\.(?![A-Za-z_])) )
-    | (?P<NAME>[A-Za-z_][A-Za-z0-9_]* (?!\w))
-    | (?P<BAD_NUMBER>[0-9]\w* (?: \.\w* )* | \.[0-9]\w*)
-    | (?P<BAD_NAME>\w+)
-    | (?P<COMMENT>/\*)
-    | (?P<STRING>"[^"\n]*"? | '[^'\n]*'?)
-    | (?P<SYMBOL>-> | [-+*/(){}\[\]<>,:=.@])
-    | (?P<OTHER>.)
-    """,
-    re.VERBOSE | re.DOTALL,
+    (?: (?P<SYMBOL>-> | [-+*(){}\[\]<>,:=@] | /(?!\*) | \.(?![0-9]))
+      | (?P<KEYWORD>(?: let | in | fn | tensor | reverseMode ) (?!\w))
+      | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*+ (?!\w))
+      | (?P<NUMBER>[0-9]+ (?: \.[0-9]+ )? (?: [eE][+-]?[0-9]+ )? (?!\w) (?!\.(?![A-Za-z_])) )
+      | (?P<BAD_NUMBER>[0-9]\w* (?: \.\w* )* | \.[0-9]\w*)
+      | (?P<BAD_NAME>\w+)
+      | (?P<COMMENT>/\*)
+      | (?P<STRING>"[^"\n]*"? | '[^'\n]*'?)
+      | (?P<UNEQUAL>!=)
+      | (?P<OTHER>(?: (?!!=) [^-+*/(){}\[\]<>,:=.@\w\ \t\r\n"'] )++)
+    )
+    """
+    + _SKIP,
+    re.VERBOSE,
 )
+"""One token and what may be skipped after it: so all of a text past its `_START` is matched."""
 
 _LOOKALIKES = {
     "\u2212": "-", "\u2013": "-", "\u2014": "-", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/",
@@ -81,25 +90,38 @@ _FOREIGN = {
 def tokenize(source: Source, report: Report) -> list[Token]:
     """The tokens of `source`, an `END` token last; what is no token goes to `report`."""
     tokens: list[Token] = []
-    for match in _TOKEN.finditer(source.text):
-        group = match.lastgroup
-        assert group is not None
-        if group == "SKIP":
-            continue
-        start, end = match.span()
-        kind = _KINDS.get(group, TokenKind.ERROR)
-        if kind is TokenKind.ERROR:
-            message, help_ = _explain(group, match.group())
-            report.error(message, Extent(start, end), help=help_)
-        elif kind is TokenKind.NAME and match.group() in KEYWORDS:
-            kind = TokenKind.KEYWORD
-        tokens.append(Token(kind, match.group(), start, end))
+    start = _START.match(source.text)
+    assert start is not None
+    for match in _TOKEN.finditer(source.text, start.end()):
+        index = match.lastindex
+        assert index is not None
+        token = Token(_KINDS[index], match[index], match.start(index))
+        tokens.append(token)
+        if index not in _RIGHT:
+            _refuse(_GROUPS[index], token, report)
     end = tokens[-1].end if tokens else 0
-    tokens.append(Token(TokenKind.END, "", end, end))
+    tokens.append(Token(TokenKind.END, "", end))
     return tokens
 
 
-_KINDS = {"NAME": TokenKind.NAME, "NUMBER": TokenKind.NUMBER, "SYMBOL": TokenKind.SYMBOL}
+_GROUPS = {index: group for group, index in _TOKEN.groupindex.items()}
+_KINDS = {
+    index: TokenKind.__members__.get(group, TokenKind.ERROR) for index, group in _GROUPS.items()
+}
+_RIGHT = frozenset(index for index, kind in _KINDS.items() if kind is not TokenKind.ERROR)
+
+
+def _refuse(group: str, token: Token, report: Report) -> None:
+    """Reports a piece of text that is no token; of a run of strange characters, each."""
+    step = 1 if group == "OTHER" else len(token.text)
+    places = range(token.start, token.end, step)
+    for count, start in enumerate(places):
+        if report.full:
+            report.leave_out(len(places) - count)
+            return
+        extent = Extent(start, start + step)
+        message, help_ = _explain(group, report.source.text[start : extent.end])
+        report.error(message, extent, help=help_)
 
 
 def _explain(group: str, text: str) -> tuple[str, str | None]:
@@ -111,6 +133,8 @@ def _explain(group: str, text: str) -> tuple[str, str | None]:
         return "`/*` does not start a comment", "a comment starts with `//` and ends with its line"
     if group == "STRING":
         return "there are no strings in Kina", "names and dtypes are written without quotes"
+    if group == "UNEQUAL":
+        return f"unexpected `{text}`", SYNTAX[text]
     return _explain_character(text)
 
 

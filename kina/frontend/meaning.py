@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from kina.errors import Note
 from kina.frontend.ast import Name
@@ -54,8 +55,7 @@ def type_of(meaning: Meaning) -> Type | None:
     return TupleType(known) if len(known) == len(items) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A name that an expression may read."""
 
     meaning: Meaning

@@ -88,9 +88,12 @@ class OperationChecker:
 
     def _tensors(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
         """The operands as tensors, a number as the tensor beside it; None if one is wrong."""
+        tensors = [meaning for meaning, _ in operands if isinstance(meaning, Value)]
+        if len(tensors) == len(operands):
+            return tensors
         beside = next((m for m, _ in operands if isinstance(m, Value)), None)
         quiet = any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
-        tensors: list[Value] = []
+        tensors.clear()
         for position, (meaning, node) in enumerate(operands):
             if isinstance(meaning, Number) and OPS[op].family is Family.BINARY and beside:
                 tensors.append(beside)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kina.frontend.ast import (
     Argument,
     Binary,
@@ -21,12 +19,13 @@ from kina.frontend.cursor import Cursor, Panic
 from kina.frontend.lexer import Token, TokenKind
 from kina.frontend.parse_types import parse_dims, parse_literal
 from kina.frontend.source import Extent
-from kina.frontend.steps import Steps
+from kina.frontend.steps import Step, Steps
 
 MAX_NESTING = 256
 """How deeply brackets and bindings may nest in one another."""
 
 _POWERS = {"+": 1, "-": 1, "*": 2, "/": 2}
+_CALLS = frozenset({"(", "."})
 
 
 class ExpressionParser:
@@ -44,13 +43,16 @@ class ExpressionParser:
 
     def expression(self) -> Steps[Expr]:
         """A chain of bindings and its body, or a sum."""
+        return self._let() if self._cursor.at("let") else self._sum()
+
+    def _let(self) -> Steps[Expr]:
         cursor = self._cursor
         start = cursor.current.start
         bindings: list[Binding] = []
         while cursor.at("let"):
             bindings.append((yield self._inner_binding()))
-        body: Expr = yield self._binary(0)
-        return Let(cursor.since(start), tuple(bindings), body) if bindings else body
+        body: Expr = yield self._sum()
+        return Let(cursor.since(start), tuple(bindings), body)
 
     def _inner_binding(self) -> Steps[Binding]:
         self.open_lets += 1
@@ -88,21 +90,42 @@ class ExpressionParser:
             raise cursor.refuse("a pattern in parentheses binds at least two names", extent)
         return names
 
-    def _binary(self, floor: int) -> Steps[Expr]:
-        left: Expr = yield self._unary()
-        while (power := _POWERS.get(self._cursor.current.text, 0)) > floor:
-            operator = self._cursor.advance()
-            right: Expr = yield self._binary(power)
-            extent = Extent(left.extent.start, right.extent.end)
-            left = Binary(extent, operator.extent, operator.text, left, right)
-        return left
+    def _sum(self) -> Steps[Expr]:
+        """Operands and operators: each waits until one that binds no tighter follows."""
+        cursor = self._cursor
+        waiting: list[tuple[Expr, Token, int]] = []
+        while True:
+            operand: Expr = self._leaf() or (yield self._unary())
+            power = _POWERS.get(cursor.current.text, 0)
+            while waiting and waiting[-1][2] >= power:
+                left, operator, _ = waiting.pop()
+                extent = Extent(left.extent.start, operand.extent.end)
+                operand = Binary(extent, operator.extent, operator.text, left, operand)
+            if not power:
+                return operand
+            waiting.append((operand, cursor.advance(), power))
+
+    def _leaf(self) -> Expr | None:
+        """A name or a number that no call follows: most operands."""
+        cursor = self._cursor
+        token = cursor.current
+        if token.kind is TokenKind.NAME and cursor.ahead(1).text not in _CALLS:
+            cursor.advance()
+            return Name(token.extent, token.text)
+        if token.kind is TokenKind.NUMBER and cursor.ahead(1).text not in _CALLS:
+            cursor.advance()
+            return NumberExpr(token.extent, token.text)
+        return None
 
     def _unary(self) -> Steps[Expr]:
+        return self._negated() if self._cursor.at("-") else self._postfix()
+
+    def _negated(self) -> Steps[Expr]:
         minuses: list[Token] = []
         while minus := self._cursor.accept("-"):
             minuses.append(minus)
-        if len(minuses) > MAX_NESTING:
-            raise self._too_deep(minuses[0])
+            if len(minuses) > MAX_NESTING:
+                raise self._too_deep(minuses[0])
         operand: Expr = yield self._postfix()
         for minus in reversed(minuses):
             operand = Negate(Extent(minus.start, operand.extent.end), minus.extent, operand)
@@ -116,7 +139,7 @@ class ExpressionParser:
             value = yield self._call(callee, value)
         return value
 
-    def _primary(self) -> Steps[Expr]:
+    def _primary(self) -> Step[Expr]:
         cursor = self._cursor
         token = cursor.current
         if token.kind is TokenKind.NUMBER:
@@ -126,9 +149,9 @@ class ExpressionParser:
             cursor.advance()
             if not cursor.at("("):
                 return Name(token.extent, token.text)
-            return (yield self._call(Identifier(token.extent, token.text), None))
+            return self._call(Identifier(token.extent, token.text), None)
         if token.text == "(":
-            return (yield self._parenthesized())
+            return self._parenthesized()
         if token.text == "tensor":
             return parse_literal(cursor)
         raise cursor.fail("an expression", help=_EXPRESSION_HELP.get(token.text))
@@ -148,7 +171,7 @@ class ExpressionParser:
             return TupleExpr(extent, tuple(items))
         if comma:
             raise cursor.refuse("a tuple has at least two items", extent, "drop the comma")
-        return replace(items[0], extent=extent)
+        return items[0]._replace(extent=extent)
 
     def _call(self, callee: Identifier, receiver: Expr | None) -> Steps[Expr]:
         cursor = self._cursor
@@ -157,7 +180,9 @@ class ExpressionParser:
         opened = self._enter(cursor.advance())
         arguments = [] if receiver is None else [Argument(None, receiver)]
         while not cursor.at(")"):
-            arguments.append((yield self._argument()))
+            name = self._argument_name()
+            value = parse_dims(cursor) if cursor.at("[") else (yield self.expression())
+            arguments.append(Argument(name, value))
             if not cursor.accept(","):
                 break
         cursor.expect(")", opened=opened)
@@ -165,16 +190,13 @@ class ExpressionParser:
         start = callee.extent.start if receiver is None else receiver.extent.start
         return Call(cursor.since(start), callee, tuple(arguments))
 
-    def _argument(self) -> Steps[Argument]:
+    def _argument_name(self) -> Identifier | None:
         cursor = self._cursor
-        name = None
-        if cursor.at_kind(TokenKind.NAME) and cursor.ahead(1).text == "=":
-            name = cursor.identifier("a name")
-            cursor.advance()
-        if cursor.at("["):
-            return Argument(name, parse_dims(cursor))
-        value: Expr = yield self.expression()
-        return Argument(name, value)
+        if not cursor.at_kind(TokenKind.NAME) or cursor.ahead(1).text != "=":
+            return None
+        name = cursor.identifier("a name")
+        cursor.advance()
+        return name
 
     def _enter(self, opened: Token) -> Token:
         self._depth += 1

@@ -55,13 +55,14 @@ class _Parser:
         return Program(tuple(items))
 
     def _skip_to_item(self) -> None:
-        while not self._cursor.at_end and not self._at_item():
+        while self._cursor.skip_to("let") and not self._at_item():
             self._cursor.advance()
 
     def _at_item(self) -> bool:
         ahead = self._cursor.ahead
-        starts = ahead(2).text == "=" and ahead(3).text in ("fn", "reverseMode")
-        return self._cursor.at("let") and starts
+        if not self._cursor.at("let") or ahead(2).text != "=":
+            return False
+        return ahead(3).text in ("fn", "reverseMode")
 
     def _item(self) -> Item:
         cursor = self._cursor
@@ -184,7 +185,7 @@ class _Parser:
     def _skip_to_in(self, open_lets: int) -> bool:
         """Goes past the `in` of the statement; False if the function ends before it."""
         cursor = self._cursor
-        while not cursor.at_end and not cursor.at("}") and not self._at_item():
+        while cursor.skip_to("let", "in", "}") and not cursor.at("}") and not self._at_item():
             token = cursor.advance()
             if token.text == "let":
                 open_lets += 1

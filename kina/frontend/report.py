@@ -36,6 +36,10 @@ class Report:
         """Adds a warning: the program has a meaning, but hardly the one that is meant."""
         self._warnings.add(message, at, (), help)
 
+    def leave_out(self, count: int) -> None:
+        """Counts errors past those that are shown, without saying what they are."""
+        self._errors.left += count
+
     @property
     def full(self) -> bool:
         """Whether a further error would only be counted: its help need not be found."""
@@ -51,8 +55,8 @@ class Report:
         return suggest(name, islice(chain.from_iterable(candidates), _MOST_CANDIDATES))
 
     def note(self, message: str, at: Extent) -> Note:
-        """A note that points at another place of the same text."""
-        return Note(message, self.source.span(*at))
+        """A note that points at another place of the same text, if its error will be shown."""
+        return Note(message, None if self.full else self.source.span(*at))
 
     @property
     def failed(self) -> bool:
@@ -75,7 +79,7 @@ class _Found:
         self._source = source
         self._severity = severity
         self._found: dict[tuple[int, str], Diagnostic] = {}
-        self._left = 0
+        self.left = 0
 
     @property
     def empty(self) -> bool:
@@ -87,7 +91,7 @@ class _Found:
 
     def add(self, message: str, at: Extent, notes: Iterable[Note], help: str | None) -> None:
         if self.full:
-            self._left += 1
+            self.left += 1
             return
         advice = (Note(help),) if help else ()
         span = self._source.span(*at)
@@ -96,10 +100,10 @@ class _Found:
 
     def ordered(self) -> tuple[Diagnostic, ...]:
         ordered = tuple(self._found[key] for key in sorted(self._found))
-        if not self._left:
+        if not self.left:
             return ordered
-        plural = "s" if self._left > 1 else ""
-        message = f"{self._source.name}: and {self._left} more {self._severity}{plural}"
+        plural = "s" if self.left > 1 else ""
+        message = f"{self._source.name}: and {self.left} more {self._severity}{plural}"
         return (*ordered, Diagnostic(message, severity=self._severity))
 
 

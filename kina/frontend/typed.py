@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kina.dtypes import DType
 from kina.errors import Diagnostic
@@ -24,8 +25,7 @@ class Value:
     type: TensorType
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(NamedTuple):
     """An operation of the op table; `attributes` holds exactly the arguments it names."""
 
     op: str
@@ -35,8 +35,7 @@ class Apply:
     extent: Extent
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A tensor known at compile time: one value per element, row-major; no symbolic dimensions."""
 
     values: tuple[Scalar, ...]
@@ -44,8 +43,7 @@ class Constant:
     extent: Extent
 
 
-@dataclass(frozen=True, slots=True)
-class CallFunction:
+class CallFunction(NamedTuple):
     """A call of a top-level function; a tuple result is flattened."""
 
     callee: str
@@ -54,8 +52,7 @@ class CallFunction:
     extent: Extent
 
 
-@dataclass(frozen=True, slots=True)
-class Differentiate:
+class Differentiate(NamedTuple):
     """A function's results, then its gradients by the parameters at `wrt` (`reverseMode`)."""
 
     callee: str

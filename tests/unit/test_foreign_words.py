@@ -35,6 +35,11 @@ def test_a_word_of_python_gets_its_row(word: str) -> None:
 def test_comparisons_say_what_is_meant() -> None:
     assert "there are no comparisons in Kina yet" in said("x == 3")
     assert "there are no comparisons in Kina yet" in said("x < 3")
+    for body in ("x != 3", "x!=x", "(x != x)", "x.reshape(x != x)"):
+        found = said(body)
+        assert "unexpected `!=`\n" in found
+        assert "help: there are no comparisons in Kina yet" in found
+        assert "a comment starts" not in found
     assert "a binding starts with `let`" in said("y = x in y")
 
 
@@ -61,3 +66,38 @@ def test_a_composition_is_a_program(word: str) -> None:
     composed = re.search(r"composed: (.*)$", WORDS[word])
     assert composed
     check(Source("t.kina", HEAD + composed[1] + " }"))
+
+
+FULL = "tensor<F32, [B, V]>"
+PRODUCT = "a: tensor<F32, [N, K]>, b: tensor<F32, [K, M]>", "tensor<F32, [N, M]>"
+PICKED = "x: tensor<F32, [B, V]>, t: tensor<I64, [B]>"
+
+
+@pytest.mark.parametrize(
+    ("word", "shown", "parameters", "result"),
+    [
+        ("gelu", r"composed: (.*), an approx", f"x: {FULL}", FULL),
+        ("pow", r"composed: (.*), or", f"x: {FULL}", FULL),
+        ("pow", r", or (.*) for x above 0", f"x: {FULL}, p: {FULL}", FULL),
+        ("where", r"composed: (.*) with a mask", f"m: {FULL}, a: {FULL}, b: {FULL}", FULL),
+        ("dot", r"composed: (.*)", "a: tensor<F32, [N]>, b: tensor<F32, [N]>", "tensor<F32, []>"),
+        ("matmul", r"composed: (.*)", *PRODUCT),
+        ("mm", r"composed: (.*)", *PRODUCT),
+        ("einsum", r"composed: (.*)", *PRODUCT),
+        ("cross_entropy", r"composed: (.*)", PICKED, "tensor<F32, []>"),
+        (
+            "nll_loss",
+            r"log-probabilities: (.*)",
+            PICKED.replace("x", "logp"),
+            "tensor<F32, [B]>",
+        ),
+    ],
+)
+def test_a_composition_for_other_parameters_is_a_program(
+    word: str, shown: str, parameters: str, result: str
+) -> None:
+    """What stands after `, then` goes on from the value of what stands before."""
+    composed = re.search(shown, WORDS[word])
+    assert composed
+    first, _, rest = composed[1].partition(", then ")
+    check(Source("t.kina", f"let f = fn({parameters}) -> {result} {{ ({first}){rest} }}"))

@@ -30,6 +30,11 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
     "too many arguments": lambda n: HEAD + "exp(" + ", ".join(["x"] * n) + ") }",
     "unknown arguments": lambda n: HEAD + "exp(" + ", ".join(f"y{i}=x" for i in range(n)) + ") }",
     "unknown names": lambda n: HEAD + "\n".join(f"let a{i} = y{i} in" for i in range(n)) + " x }",
+    "negations": lambda n: HEAD + "-" * n + "x }",
+    "strange characters": lambda n: HEAD + "$ " * n + "x }",
+    "unknown functions": lambda n: (
+        "\n".join(f"let f{i} = fn(x: {T}) -> {T} {{ g(x) }}" for i in range(n))
+    ),
     "wrong statements": lambda n: HEAD + "\n".join(f"let a{i} = + in" for i in range(n)) + " x }",
 }  # fmt: skip
 

@@ -103,3 +103,21 @@ def test_errors_do_not_drown_the_reader() -> None:
     _, problems = lex("$" * 1000)
     assert len(problems) == MAX_ERRORS + 1
     assert problems[-1].message == f"t.kina: and {1000 - MAX_ERRORS} more errors"
+
+
+def test_a_run_of_strange_characters_is_an_error_each() -> None:
+    tokens, problems = lex("a $$§ b")
+    assert [token.text for token in tokens] == ["a", "$$§", "b", ""]
+    assert [problem.span.column for problem in problems if problem.span] == [3, 4, 5]
+    _, problems = lex("a" + "$" * (MAX_ERRORS + 7))
+    assert len(problems) == MAX_ERRORS + 1
+    assert problems[-1].message == "t.kina: and 7 more errors"
+
+
+def test_unequal_is_one_error_also_in_a_run() -> None:
+    _, problems = lex("$!=!")
+    assert [problem.message for problem in problems] == [
+        "unexpected `$`",
+        "unexpected `!=`",
+        "unexpected `!`",
+    ]
