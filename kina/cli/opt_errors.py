@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils import lexer
 from xdsl.utils.exceptions import (
@@ -129,5 +130,15 @@ def _place(operation: Operation | None, stage: Stage) -> Span | None:
             return span
         if (read := stage.places.get(operation)) is not None:
             return _span(read)
+        if isinstance(operation, FuncOp) and (first := _of_name(operation, stage)) is not None:
+            return _span(first)
         operation = operation.parent_op()
+    return None
+
+
+def _of_name(function: FuncOp, stage: Stage) -> lexer.Span[str] | None:
+    """Where the function was read that a pass has made anew."""
+    for operation, place in stage.places.items():
+        if isinstance(operation, FuncOp) and operation.sym_name == function.sym_name:
+            return place
     return None

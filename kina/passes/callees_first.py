@@ -49,13 +49,13 @@ class CalleesFirst(ABC):
             return
         self.active.append(name)
         for op in [op for op in function.walk() if isinstance(op, self.users)]:
-            callee = self._callee(op)
+            callee = self.body_of(op)
             self.finish(callee)
             self.replace(op, callee)
         self.active.pop()
         self.done.add(name)
 
-    def _callee(self, op: Operation) -> FuncOp:
+    def body_of(self, op: Operation) -> FuncOp:
         """The function that `op` names; it must have a body and not be in the making."""
         name = self.callee_name(op)
         callee = self.functions[name]

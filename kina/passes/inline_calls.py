@@ -64,16 +64,21 @@ class _Inliner(CalleesFirst):
 
     def finish(self, function: FuncOp) -> None:
         """Also count what the function has now."""
+        name = function.sym_name.data
+        if name in self._operations:
+            return
         super().finish(function)
         body = list(function.walk())
-        self._operations[function.sym_name.data] = sum(map(self._weight, body)) - 2
+        self.active.append(name)
+        self._operations[name] = sum(map(self._weight, body)) - 2
+        self.active.pop()
         if any(map(self._may_fail, body)):
-            self._checked.add(function.sym_name.data)
+            self._checked.add(name)
 
     def _weight(self, op: Operation) -> int:
         if not isinstance(op, VjpOp):
             return 1
-        differentiated = self.functions[op.callee.string_value()]
+        differentiated = self.body_of(op)
         self.finish(differentiated)
         return GRADIENT * self._operations[differentiated.sym_name.data]
 

@@ -1,9 +1,9 @@
 """`lower-kina`: kina operations become linalg on builtin tensors.
 
-What comes out holds no `kina.` operation, type or attribute and is accepted by mlir-opt. The form
-is that of the seeds: log_softmax is max, sub, exp, sum, log, sub; take_along_axis is a bounds
-generic, one `cf.assert` and a generic that reads (seed 9); argmax is a generic with two outputs
-(seed 17).
+What comes out holds no `kina.` operation or type and is accepted by mlir-opt, which ignores the
+marks of `extrema.py`. The form is that of the seeds: log_softmax is max, sub, exp, sum, log, sub;
+take_along_axis is a bounds generic, one `cf.assert` and a generic that reads (seed 9); argmax is a
+generic with two outputs (seed 17).
 """
 
 from __future__ import annotations

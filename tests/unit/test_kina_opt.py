@@ -207,6 +207,15 @@ def test_wrong_options_show_no_list_of_all(words: Sequence[str]) -> None:
     assert result.errors.count("\n") == 2
 
 
+def test_functions_made_anew_keep_their_place(tmp_path: Path) -> None:
+    """Text without locations: where the function was read."""
+    text = ADD.replace(
+        "func.return %x", "%y = kina.neg %x : tensor<2xf32> -> tensor<2xf32>\n  func.return %y"
+    )
+    done = opt_text(tmp_path, "// A line.\n" + text, "--pass", "lower-kina,assert-to-status")
+    fails(done, "t.mlir:2:1: error: assert-to-status: @f returns tensors")
+
+
 def test_dash_is_the_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = ROOT / "examples" / "storylm0_nll.kina"
