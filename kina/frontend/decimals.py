@@ -38,6 +38,8 @@ def is_rounder(exact: Fraction, rounded: float) -> bool:
     That is: an integer of what was none or a power of two of what was none, and to as many
     significant digits as the number has, the two differ.
     """
+    if not _may_be_rounder(rounded):
+        return False
     value = Fraction(rounded)
     becomes_integer = value.denominator == 1 and exact.denominator != 1
     becomes_power = _is_power(value) and not _is_power(exact)
@@ -51,10 +53,14 @@ def is_rounder(exact: Fraction, rounded: float) -> bool:
 
 def text_is_rounder(text: str, rounded: float) -> bool:
     """`is_rounder` for a number as written; quick for most, since a literal may have thousands."""
-    may_be = rounded.is_integer() or abs(frexp(rounded)[0]) == 0.5
-    if not may_be or (len(text) <= _PLAIN_LENGTH and float(text) == rounded):
+    if not _may_be_rounder(rounded) or (len(text) <= _PLAIN_LENGTH and float(text) == rounded):
         return False
     return is_rounder(Fraction(text), rounded)
+
+
+def _may_be_rounder(rounded: float) -> bool:
+    """Whether a double is an integer or a power of two: most are neither."""
+    return rounded.is_integer() or abs(frexp(rounded)[0]) == 0.5
 
 
 def _is_power(value: Fraction) -> bool:
