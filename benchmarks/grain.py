@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -23,6 +23,7 @@ from kina.backend.lowering import kina_module
 from kina.backend.pipeline import INLINE, TO_C, TO_LINALG
 from kina.cli.timing import calls_per_sample, duration, sample
 from kina.frontend.source import Source
+from kina.machine import MACHINES, USUAL
 from kina.passes.scheduling import work
 from kina.passes.scheduling.kernels import Plan
 from kina.passes.scheduling.space import space_of
@@ -66,7 +67,7 @@ def main() -> None:
     os.environ["KINA_CACHE"] = tempfile.mkdtemp(prefix="kina-grain-")
     costs = {name: operations(name) for name in KERNELS}
     alone = kina.compile(SOURCE, threads=False)
-    work.GRAIN = 1
+    MACHINES[USUAL] = replace(MACHINES[USUAL], grain=1)
     shared = kina.compile(SOURCE, name="shared.kina")
     kina.set_num_threads(2)
     print("kernel        rows  op./element  two threads win from, in elements, operations, time")
@@ -84,8 +85,9 @@ def operations(name: str) -> int:
         pass_getter(passed)()(**options).apply(Context(), module)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     blocks = [b for op in functions[f"kina_{name}"].walk() for r in op.regions for b in r.blocks]
-    kernels = [kernel for block in blocks for _, kernel in Plan(block).kernels()]
-    return max(work.work_of(kernel, space_of(kernel)).known for kernel in kernels)
+    machine = MACHINES[USUAL]
+    kernels = [kernel for block in blocks for _, kernel in Plan(block, machine).kernels()]
+    return max(work.work_of(kernel, space_of(kernel), machine).known for kernel in kernels)
 
 
 def measured(alone: kina.Function, shared: kina.Function, rows: int) -> Iterator[Row]:

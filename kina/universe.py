@@ -39,8 +39,9 @@ _PASSES: dict[str, str] = {
     "assert-to-status": "AssertToStatus",
     "expand-math": "ExpandMath",
     "expand-small-floats": "ExpandSmallFloats",
-    "lower-invoke": "LowerInvoke",
+    "allocate-temporaries": "AllocateTemporaries",
     "schedule-cpu": "ScheduleCpu",
+    "expand-fma": "ExpandFma",
 }
 """Pass name to class name; the module is the pass name in snake case."""
 

@@ -13,8 +13,9 @@ from xdsl.dialects import arith, builtin, func, math, memref, scf
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
-from kina.backend import fma, pipeline, toolchain
+from kina.backend import pipeline, toolchain
 from kina.backend.targets import TARGETS, Target, host_cpu
+from kina.passes.expand_fma import ExpandFma
 
 X86_TARGETS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 DIALECTS = (builtin.Builtin, arith.Arith, func.Func, math.Math, memref.MemRef, scf.Scf)
@@ -55,10 +56,10 @@ def apply_passes(text: str, passes: Sequence[ModulePass]) -> str:
 def build(text: str, passes: Sequence[ModulePass], target: Target, output: Path) -> Path:
     """Builds the module into the shared library `output`, with an assembly file beside it."""
     lowering = pipeline.arguments(pipeline.TO_LLVM)
+    if target.emulates:
+        passes = [*passes, ExpandFma()]
     lowered = toolchain.run(toolchain.MLIR_OPT, lowering, apply_passes(text, passes))
     llvm_ir = toolchain.run(toolchain.MLIR_TRANSLATE, ["--mlir-to-llvmir"], lowered)
-    if target.emulates:
-        llvm_ir = fma.emulate(llvm_ir)
     optimised = toolchain.run(toolchain.OPT, ["-S", "-O3", *target.flags], llvm_ir)
     flags = [*target.flags, *pipeline.CODEGEN]
     assembly = output.with_suffix(".s")

@@ -7,14 +7,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
-from kina.backend import fma, pipeline
-from kina.backend.extrema import compare_extrema
-from kina.backend.frames import check_allocations
-from kina.backend.prefetch import fetch_next_rows
-from kina.backend.streaming import stream_stores
+from kina.backend import pipeline
 from kina.backend.targets import Target, host_machine
 from kina.backend.toolchain import (
     AR,
@@ -49,37 +44,20 @@ _C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 _C_MACHINE_FLAGS = {"x86_64": ("-march=x86-64",), "aarch64": ("-mno-outline-atomics",)}
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A module for mlir-opt: C functions on linalg, and the schedule of its kernels, if any."""
-
-    mlir: str
-    schedule: str | None = None
-
-
 class Translator:
     """mlir-opt and mlir-translate, started; they load while the program is still being lowered.
 
-    `scheduled` says whether the code will have a schedule. `stack` stops the tools in the end.
+    `stack` stops the tools in the end.
     """
 
-    def __init__(self, stack: ExitStack, *, scheduled: bool) -> None:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kina-"))
-        self._schedule = Path(folder, "schedule.mlir") if scheduled else None
-        # By its name alone: mlir-opt would take a space in a path for the end of the option.
-        passes = pipeline.mlir_passes(self._schedule.name if self._schedule else None)
-        self._opt = stack.enter_context(Process(MLIR_OPT, pipeline.arguments(passes), folder))
+    def __init__(self, stack: ExitStack) -> None:
+        arguments = pipeline.arguments(pipeline.TO_LLVM)
+        self._opt = stack.enter_context(Process(MLIR_OPT, arguments))
         self._translate = stack.enter_context(Process(MLIR_TRANSLATE, ["--mlir-to-llvmir"]))
 
-    def to_llvm_ir(self, code: Code) -> str:
-        """LLVM IR of a module; every function's heap is checked. Once per translator."""
-        if self._schedule is not None:
-            self._schedule.write_text(code.schedule or "", encoding="utf-8")
-        llvm_ir = self._translate.finish(self._opt.finish(code.mlir))
-        llvm_ir = check_allocations(llvm_ir)
-        if self._schedule is None:
-            return llvm_ir
-        return stream_stores(fetch_next_rows(compare_extrema(llvm_ir)))
+    def to_llvm_ir(self, code: str) -> str:
+        """LLVM IR of a module. Once per translator."""
+        return self._translate.finish(self._opt.finish(code))
 
 
 class Compiler:
@@ -95,13 +73,13 @@ class Compiler:
 
     def to_object(self, llvm_ir: str, rename: Callable[[str], str]) -> None:
         """Write LLVM IR as an object file, its functions renamed. Once per compiler."""
-        self._llc.finish(rename(self._opt.finish(_for_target(llvm_ir, self._target))))
+        self._llc.finish(rename(self._opt.finish(llvm_ir)))
 
 
-def to_llvm_ir(code: Code) -> str:
-    """LLVM IR of a module; every function's heap is checked."""
+def to_llvm_ir(code: str) -> str:
+    """LLVM IR of a module for mlir-opt."""
     with ExitStack() as stack:
-        return Translator(stack, scheduled=code.schedule is not None).to_llvm_ir(code)
+        return Translator(stack).to_llvm_ir(code)
 
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
@@ -109,11 +87,7 @@ def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="kina-") as folder:
         listed = Path(folder, "public.txt")
         listed.write_text("\n".join(public), encoding="utf-8")
-        return run(OPT, _optimise(target, listed), _for_target(llvm_ir, target))
-
-
-def _for_target(llvm_ir: str, target: Target) -> str:
-    return fma.emulate(llvm_ir) if target.emulates else llvm_ir
+        return run(OPT, _optimise(target, listed), llvm_ir)
 
 
 def _optimise(target: Target, public: Path) -> list[str]:

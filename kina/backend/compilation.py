@@ -13,12 +13,10 @@ from pathlib import Path
 
 from kina.backend import cache, codegen, dispatch, scratch, threads
 from kina.backend.c_names import check_symbols
-from kina.backend.codegen import Code
 from kina.backend.exports import chosen
 from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
-from kina.dtypes import DTYPES
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
@@ -72,10 +70,8 @@ def _symbols(program: TypedProgram, options: Options) -> list[str]:
     return [options.prefix + name for name in program.exported]
 
 
-def _groups(targets: Sequence[Target], program: TypedProgram) -> list[tuple[Target, ...]]:
-    """Without exact instructions F16 is converted by hand; nothing else differs before LLVM."""
-    if DTYPES["F16"] not in program.dtypes:
-        return [tuple(targets)]
+def _groups(targets: Sequence[Target]) -> list[tuple[Target, ...]]:
+    """Targets that have the same code before LLVM: those with exact instructions, and others."""
     emulating = tuple(target for target in targets if target.emulates)
     others = tuple(target for target in targets if not target.emulates)
     return [group for group in (emulating, others) if group]
@@ -89,12 +85,10 @@ class _Tools:
         self._symbols = _symbols(program, options)
         self._set_threads = threads.set_threads_symbol(self._symbols, options.prefix)
         self._targets = single_targets(options.target)
-        self.groups = _groups(self._targets, program)
+        self.groups = _groups(self._targets)
         """Targets that have the same code before LLVM."""
         # For the first part; all others find the cores busy anyway.
-        self._translators = {
-            group: codegen.Translator(stack, scheduled=options.fast) for group in self.groups
-        }
+        self._translators = {group: codegen.Translator(stack) for group in self.groups}
         self._compilers = {
             target: codegen.Compiler(
                 stack, target, self._symbols, self._folder / f"{target.name}.o"
@@ -105,7 +99,7 @@ class _Tools:
         self._parts: list[Future[list[Future[Path]]]] = []
         self._c_objects: dict[Path, Future[Path]] = {}
 
-    def compile(self, group: tuple[Target, ...], code: Code) -> None:
+    def compile(self, group: tuple[Target, ...], code: str) -> None:
         """Begin with a part's code for the targets of one of the groups."""
         translator = self._translators.pop(group, None)
         compilers = [(target, self._compilers.pop(target, None)) for target in group]
@@ -142,7 +136,7 @@ class _Tools:
 
     def _translate(
         self,
-        code: Code,
+        code: str,
         translator: codegen.Translator | None,
         compilers: Sequence[tuple[Target, codegen.Compiler | None]],
     ) -> list[Future[Path]]:

@@ -13,7 +13,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from kina.backend import pipeline
-from kina.backend.codegen import Code
 from kina.backend.index_ranges import index_ranges
 from kina.backend.ir_text import show
 from kina.backend.metadata import CompiledFunction
@@ -23,7 +22,9 @@ from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
+from kina.machine import MACHINES
 from kina.passes.inline_calls import CALLS, callee_name
+from kina.passes.schedule_cpu import KERNELS
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
@@ -36,7 +37,9 @@ PART_SIZE = 64
 class Lowered:
     """A program, or a part of it, after the passes."""
 
-    code: Code
+    code: str
+    kernels: tuple[str, ...]
+    """What the kernels are, in words: lines."""
     functions: tuple[CompiledFunction, ...]
 
 
@@ -80,25 +83,24 @@ class Lowering:
 
     def _lower(self, functions: Sequence[FuncOp], options: Options) -> Lowered:
         module = ModuleOp([function.clone() for function in functions])
+        target = TARGETS[options.target]
         _apply(
             module,
-            pipeline.TO_LINALG
-            + pipeline.TO_C
-            + (pipeline.SCHEDULE if options.fast else pipeline.PLAIN),
+            pipeline.to_code(fast=options.fast, machine=MACHINES[target.model]),
             prefix=options.prefix,
-            f16=TARGETS[options.target].emulates,
+            f16=target.emulates,
+            machine=target.model,
             fast=options.fast,
             threads=options.threads,
         )
-        schedule = module.attributes.pop(pipeline.SCHEDULE_ATTRIBUTE, None)
-        text = schedule.data if isinstance(schedule, StringAttr) else None
+        kernels = _strings(module.attributes.pop(KERNELS, None))
         exported = _functions(module)
         compiled = tuple(
             self._compiled(function, exported, options)
             for function in functions
             if not _is_private(function)
         )
-        return Lowered(Code(show(module, locations=True), text), compiled)
+        return Lowered(show(module, locations=True), kernels, compiled)
 
     def _compiled(
         self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kina.machine import Machine
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -41,23 +43,16 @@ TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math", "expand-small-floats")
 """linalg to functions with the C interface, in arithmetic that is exact on every target."""
 
-PLAIN = ("lower-invoke",)
-"""What C functions on linalg need where nothing schedules them."""
-
 SCHEDULE = ("schedule-cpu",)
-"""C functions to kernels, with a transform-dialect schedule for them."""
+"""C functions to kernels: loops over vectors, on memory."""
 
-SCHEDULE_ATTRIBUTE = "kina.schedule"
-"""Where schedule-cpu leaves it on the module."""
+PLAIN = ("allocate-temporaries",)
+"""C functions to what bufferizes in place: loops in the form of the specification."""
 
-ENTRY_POINT = "kina_schedule"
-"""The sequence of the schedule that mlir-opt runs."""
+EMULATE = ("expand-fma",)
+"""For machines without a fused multiply-add."""
 
-BUFFERIZE = _passes(
-    "canonicalize",
-    # Before cse: two results that start from one fill would both be built in one output.
-    "eliminate-empty-tensors",
-    "cse",
+TO_LLVM = _passes(
     Pass(
         "one-shot-bufferize",
         (
@@ -65,82 +60,30 @@ BUFFERIZE = _passes(
             ("function-boundary-type-conversion", "identity-layout-map"),
         ),
     ),
-    "canonicalize",
-    "buffer-hoisting",
-    "buffer-loop-hoisting",
-    Pass("promote-buffers-to-stack", (("max-alloc-size-in-bytes", "1024"),)),
-    "ownership-based-buffer-deallocation",
-    "canonicalize",
-    "buffer-deallocation-simplification",
-    "bufferization-lower-deallocations",
-    "canonicalize",
-    "cse",
-)
-"""Tensors to memory. Small temporaries live on the stack; the rest is checked by `frames`."""
-
-_C_FUNCTIONS = Pass("convert-func-to-llvm", (("use-bare-ptr-memref-call-conv", "true"),))
-
-TO_LLVM = _passes(
     "convert-linalg-to-loops",
     "fold-memref-alias-ops",
-    "expand-strided-metadata",
-    "lower-affine",
-    "convert-scf-to-cf",
-    "convert-math-to-llvm",
-    "convert-math-to-libm",
     "canonicalize",
-    "cse",
-    "finalize-memref-to-llvm",
-    "convert-cf-to-llvm",
-    "convert-arith-to-llvm",
-    "convert-index-to-llvm",
-    _C_FUNCTIONS,
-    "reconcile-unrealized-casts",
-    "canonicalize",
-    "cse",
-)
-"""Plain loops to the LLVM dialect, bare pointers at the functions' boundary."""
-
-SCHEDULED_TO_LLVM = _passes(
-    "canonicalize",
-    "cse",
-    "convert-linalg-to-loops",
-    "scf-forall-to-for",
-    "buffer-loop-hoisting",
-    Pass(
-        "promote-buffers-to-stack",
-        (("max-alloc-size-in-bytes", "4096"), ("max-rank-of-allocated-memref", "0")),
-    ),
-    "fold-memref-alias-ops",
-    "canonicalize",
-    "convert-vector-to-scf",
     "expand-strided-metadata",
     "lower-affine",
     "convert-vector-to-llvm",
-    "convert-ub-to-llvm",
     "convert-math-to-llvm",
     "convert-scf-to-cf",
-    "convert-math-to-libm",
     "finalize-memref-to-llvm",
     "convert-cf-to-llvm",
     "convert-arith-to-llvm",
     "convert-index-to-llvm",
-    _C_FUNCTIONS,
+    Pass("convert-func-to-llvm", (("use-bare-ptr-memref-call-conv", "true"),)),
     "reconcile-unrealized-casts",
+    "canonicalize",
+    "cse",
 )
-"""What a schedule leaves (kernels on memory, tiles as vectors) to the LLVM dialect."""
+"""Kernels, and what stayed linalg on tensors, to the LLVM dialect."""
 
 
-def mlir_passes(schedule: str | None) -> tuple[Pass, ...]:
-    """What mlir-opt does: run the schedule in the file, or make plain loops where there is none."""
-    if schedule is None:
-        return BUFFERIZE + TO_LLVM
-    entry = (("entry-point", ENTRY_POINT), ("disable-expensive-checks", "true"))
-    return (
-        Pass("transform-preload-library", (("transform-library-paths", schedule),)),
-        Pass("transform-interpreter", entry),
-        *SCHEDULED_TO_LLVM,
-    )
+def to_code(*, fast: bool, machine: Machine) -> tuple[str, ...]:
+    """From kina IR without calls to what mlir-opt takes."""
+    loops = SCHEDULE if fast else PLAIN
+    return TO_LINALG + TO_C + loops + (() if machine.has_fma else EMULATE)
 
 
 def arguments(passes: Sequence[Pass]) -> list[str]:

@@ -42,7 +42,7 @@ def _emit_llvm(source: Source, options: Options) -> str:
     from kina.backend.lowering import lower
 
     target = _one_target(options)
-    lowered = lower(checked(source, options), options)
+    lowered = lower(checked(source, options), replace(options, target=target.name))
     symbols = [function.symbol for function in lowered.functions]
     return codegen.optimise(codegen.to_llvm_ir(lowered.code), target, symbols)
 
@@ -50,8 +50,9 @@ def _emit_llvm(source: Source, options: Options) -> str:
 def _emit_schedule(source: Source, options: Options) -> str:
     from kina.backend.lowering import lower
 
-    code = lower(checked(source, options), replace(options, target=_one_target(options).name)).code
-    return f"{code.mlir}\n// What mlir-opt does to it:\n\n{code.schedule or ''}"
+    options = replace(options, target=_one_target(options).name)
+    lowered = lower(checked(source, options), options)
+    return "".join(f"// {line}\n" for line in lowered.kernels) + "\n" + lowered.code
 
 
 def _emit_asm(source: Source, options: Options) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaValueError, Note
+from kina.machine import OLD, USUAL
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _CPUINFO = Path("/proc/cpuinfo")
@@ -41,6 +42,11 @@ class Target:
         if self.cpu != "native":
             return self.cpu == "x86-64-v2"
         return not {"fma", "f16c"} <= set(host_cpu().split())
+
+    @property
+    def model(self) -> str:
+        """The name of the machine that kernels are built for (`kina/machine.py`)."""
+        return OLD if self.emulates else USUAL
 
     @property
     def flags(self) -> list[str]:

@@ -1,9 +1,8 @@
-"""`schedule-cpu`: kernels with their threads, and a transform-dialect schedule for them.
+"""`schedule-cpu`: kernels with their loops and threads.
 
 Takes what assert-to-status and the expansions leave: C functions whose bodies are linalg on
-tensors. Each block of linalg becomes a sequence of calls of private functions, the kernels; the
-schedule that upstream's `transform-interpreter` runs on them is left in the module's attribute
-`kina.schedule`. See `docs/schedule.md`.
+tensors. Each block of linalg becomes a sequence of calls of private functions, the kernels, which
+are loops over vectors on memory. See `docs/schedule.md`.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, linalg, scf, tensor
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from kina.machine import MACHINES, USUAL, Machine
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
-from kina.passes.scheduling.transform import Scheduled, schedule_text
 
-SCHEDULE = "kina.schedule"
-"""The module's attribute that holds the schedule."""
+KERNELS = "kina.kernels"
+"""The module's attribute that says in words what its kernels are, a line each."""
 
 _PURE = (
     arith.ConstantOp,
@@ -42,30 +41,33 @@ _PURE = (
 
 @dataclass(frozen=True)
 class ScheduleCpu(ModulePass):
-    """Form kernels and write their schedule; `threads` lets a team do large ones."""
+    """Form kernels and write their loops; `threads` lets a team do large ones."""
 
     name = "schedule-cpu"
 
     threads: bool = False
+    machine: str = USUAL
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every function that has a body, in place."""
-        scheduled: list[Scheduled] = []
+        described: list[str] = []
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
-                _schedule_function(op, function, scheduled, self.threads)
-        op.attributes[SCHEDULE] = StringAttr(schedule_text(scheduled))
+                described += _schedule_function(op, function, self.threads, MACHINES[self.machine])
+        op.attributes[KERNELS] = ArrayAttr(map(StringAttr, described))
 
 
 def _schedule_function(
-    module: ModuleOp, function: func.FuncOp, scheduled: list[Scheduled], threads: bool
-) -> None:
-    buffers = Buffers(function.body.block)
-    caller = Caller(module, function.sym_name.data, buffers, threads, scheduled)
+    module: ModuleOp, function: func.FuncOp, threads: bool, machine: Machine
+) -> list[str]:
+    """Form the kernels of a function; what they are, in words."""
+    buffers = Buffers(function, machine)
+    caller = Caller(module, function.sym_name.data, buffers, threads, machine)
     place_results(function, buffers)
     for block in list(_blocks(function)):
         _schedule_block(caller, block)
-    buffers.release()
+    buffers.finish()
+    return caller.described
 
 
 def _blocks(function: func.FuncOp) -> Iterator[Block]:
@@ -77,7 +79,7 @@ def _blocks(function: func.FuncOp) -> Iterator[Block]:
 
 
 def _schedule_block(caller: Caller, block: Block) -> None:
-    plan = Plan(block)
+    plan = Plan(block, caller.machine)
     _choose_destinations(plan, caller.buffers)
     pending: list[Kernel] = []
     caller.buffers.computed.update(v for _, kernel in plan.kernels() for v in kernel.outputs)

@@ -9,10 +9,8 @@ from xdsl.dialects import linalg, tensor
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
+from kina.machine import Machine
 from kina.passes.scheduling.graph import UNIT, Access, Node, node_of, owner
-
-CHEAP = 4
-"""Up to so many scalar ops are repeated rather than kept."""
 
 Parents = Callable[[Operation], list[Operation]]
 
@@ -21,9 +19,9 @@ class Behind:
     """Answers for one block with these nodes, some of them stored; others are looked up."""
 
     def __init__(
-        self, nodes: Mapping[SSAValue, Node], stored: AbstractSet[SSAValue] = frozenset()
+        self, nodes: Mapping[SSAValue, Node], stored: AbstractSet[SSAValue], machine: Machine
     ) -> None:
-        self._stored = stored
+        self._stored, self._cheap = stored, machine.cheap
         self._nodes: dict[Operation, Node | None] = {node.op: node for node in nodes.values()}
         self._row_values: dict[Operation, bool] = {}
         self._reduced: dict[Operation, bool] = {}
@@ -38,11 +36,11 @@ class Behind:
             return True
         if producer.extracts and reader.axis is not None:
             return True
-        if shared(producer) and costly(producer) and self.is_row_value(producer):
+        if shared(producer) and costly(producer, self._cheap) and self.is_row_value(producer):
             return True
         walked = {d for d in access if d != UNIT}
         repeated = any(size != 1 for d, size in enumerate(reader.dims) if d not in walked)
-        return repeated and (costly(producer) or self.rests_on_reduction(producer))
+        return repeated and (costly(producer, self._cheap) or self.rests_on_reduction(producer))
 
     def is_row_value(self, node: Node) -> bool:
         """Whether a value is computed once per row from a reduction of the row."""
@@ -75,9 +73,9 @@ def shared(node: Node) -> bool:
     return len({use.operation for use in node.value.uses}) > 1
 
 
-def costly(node: Node) -> bool:
+def costly(node: Node, cheap: int) -> bool:
     """Whether a value takes more than a few scalar ops."""
-    return len(node.op.body.block.ops) > CHEAP + 1
+    return len(node.op.body.block.ops) > cheap + 1
 
 
 def _reduces(op: Operation) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, bufferization, memref, tensor
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, bufferization, cf, func, memref, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
@@ -12,16 +14,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from kina.machine import Machine
 from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
 from kina.passes.scheduling.space import Size
+from kina.status import OUT_OF_MEMORY
 
 INDEX = IndexType()
-SMALL = 256
-"""Up to so many elements a temporary lives on the stack."""
 ALIGNMENT = 64
 """Bytes of a cache line, where temporaries begin."""
-STACK = 2 << 10
-"""Bytes of all the temporaries of a function that do."""
 
 
 def insert(op: Operation, before: Operation) -> SSAValue:
@@ -37,23 +37,45 @@ def insert_op(op: Operation, before: Operation) -> None:
     block.insert_op_before(op, before)
 
 
+def append(op: Operation, block: Block) -> SSAValue:
+    """Puts `op` at the end of a block and returns its first result."""
+    block.add_op(op)
+    return op.results[0]
+
+
 def index_of(size: Size, before: Operation) -> SSAValue:
     """`size` as an index value, computed before `before`."""
+    return _index(size, lambda op: insert(op, before))
+
+
+def index_in(size: Size, block: Block) -> SSAValue:
+    """`size` as an index value, computed at the end of a block."""
+    return _index(size, lambda op: append(op, block))
+
+
+def _index(size: Size, add: Callable[[Operation], SSAValue]) -> SSAValue:
     value: SSAValue | None = None
     if size.known != 1 or not size.factors:
-        value = insert(arith.ConstantOp.from_int_and_width(size.known, INDEX), before)
+        value = add(arith.ConstantOp.from_int_and_width(size.known, INDEX))
     for factor in size.factors:
         if not isinstance(factor.type, IndexType):
-            factor = insert(arith.IndexCastOp(factor, INDEX), before)
-        value = factor if value is None else insert(arith.MuliOp(value, factor), before)
+            factor = add(arith.IndexCastOp(factor, INDEX))
+        value = factor if value is None else add(arith.MuliOp(value, factor))
     assert value is not None
     return value
 
 
-def ceil_div(value: SSAValue, by: SSAValue, before: Operation) -> SSAValue:
-    """`value / by` rounded up: upstream lowers `arith.ceildivui` only along with what must stay."""
-    less = insert(arith.SubiOp(by, index_of(Size(1), before)), before)
-    return insert(arith.DivUIOp(insert(arith.AddiOp(value, less), before), by), before)
+def ceil_div(value: SSAValue, by: SSAValue, where: Operation | Block) -> SSAValue:
+    """`value / by` rounded up, before an op or at the end of a block.
+
+    Upstream lowers `arith.ceildivui` only along with what must stay.
+    """
+
+    def add(op: Operation) -> SSAValue:
+        return append(op, where) if isinstance(where, Block) else insert(op, where)
+
+    less = add(arith.SubiOp(by, add(arith.ConstantOp.from_int_and_width(1, INDEX))))
+    return add(arith.DivUIOp(add(arith.AddiOp(value, less)), by))
 
 
 def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
@@ -65,13 +87,16 @@ def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
 class Buffers:
     """Pointers of the tensors of one function; temporaries are allocated on its entry."""
 
-    def __init__(self, entry: Block) -> None:
-        self._entry = entry
+    def __init__(self, function: func.FuncOp, machine: Machine) -> None:
+        self._machine = machine
+        self._function = function
+        self._entry = function.body.block
+        self._allocations = Block()
         self._pointers: dict[SSAValue, SSAValue] = {}
         self.computed: set[SSAValue] = set()
         """The tensors that kernels store."""
         self._heap: list[SSAValue] = []
-        self._free = STACK
+        self._free = machine.stack
 
     def __contains__(self, value: SSAValue) -> bool:
         return base_of(value) in self._pointers
@@ -127,12 +152,47 @@ class Buffers:
             writable = bufferization.ToTensorOp(view, True, True)
             use.operation.operands[use.index] = insert(writable, empty)
 
-    def release(self) -> None:
-        """Frees the temporaries where the function ends."""
-        last = self._entry.last_op
-        assert last is not None
+    def finish(self) -> None:
+        """Allocates the temporaries on entry, and frees them where the function ends.
+
+        Where one cannot be had, the others are freed and the function returns `OUT_OF_MEMORY`:
+        nothing has been written yet.
+        """
+        if self._heap:
+            last = self._entry.last_op
+            assert last is not None
+            for buffer in self._heap:
+                self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
+            self._check()
+        if (first := self._entry.first_op) is not None:
+            for op in list(self._allocations.ops):
+                op.detach()
+                self._entry.insert_op_before(op, first)
+        if self._heap:
+            self._branch()
+
+    def _check(self) -> None:
+        """A flag: whether an allocation failed."""
+        self._failed = any_failed(self._heap, self._allocations)
+
+    def _branch(self) -> None:
+        """What comes after the check goes into a block of its own."""
+        check = self._failed.owner
+        assert isinstance(check, Operation)
+        rest, failed = Block(), Block()
+        self._function.body.add_block(rest)
+        self._function.body.add_block(failed)
+        op = check.next_op
+        while op is not None:
+            following = op.next_op
+            op.detach()
+            rest.add_op(op)
+            op = following
+        self._entry.add_op(cf.ConditionalBranchOp(self._failed, failed, [], rest, []))
         for buffer in self._heap:
-            self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
+            failed.add_op(memref.DeallocOp.get(buffer))
+        status = arith.ConstantOp.from_int_and_width(OUT_OF_MEMORY, 32)
+        failed.add_ops([status, func.ReturnOp(status)])
 
     def _first(self) -> Operation:
         first = self._entry.first_op
@@ -153,19 +213,31 @@ class Buffers:
         """Whether a temporary is small and there is room for it; then there is less."""
         assert isinstance(element, FixedBitwidthType)
         taken = -(-size.known * element.size // ALIGNMENT) * ALIGNMENT
-        if size.factors or size.known > SMALL or taken > self._free:
+        if size.factors or size.known > self._machine.small or taken > self._free:
             return False
         self._free -= taken
         return True
 
     def _allocate(self, value: SSAValue) -> SSAValue:
-        """Memory for a temporary; the caller's frame is checked for failed allocations later."""
+        """Memory for a temporary, on the stack if it is small."""
         element, size = element_of(value), Size.product(shape_of(value))
-        first = self._first()
+        block = self._allocations
         if self._takes_stack(element, size):
-            buffer = insert(memref.AllocaOp.get(element, ALIGNMENT, [size.known]), first)
+            buffer = append(memref.AllocaOp.get(element, ALIGNMENT, [size.known]), block)
         else:
-            count = [index_of(size, first)] if size.factors else []
-            buffer = insert(memref.AllocOp.get(element, ALIGNMENT, [size.static], count), first)
+            count = [index_in(size, block)] if size.factors else []
+            buffer = append(memref.AllocOp.get(element, ALIGNMENT, [size.static], count), block)
             self._heap.append(buffer)
-        return insert(to_pointer(buffer), first)
+        return append(to_pointer(buffer), block)
+
+
+def any_failed(buffers: Sequence[SSAValue], block: Block) -> SSAValue:
+    """Whether one of some allocations gave no memory, computed at the end of a block."""
+    zero = append(arith.ConstantOp.from_int_and_width(0, INDEX), block)
+    flag: SSAValue | None = None
+    for buffer in buffers:
+        address = append(memref.ExtractAlignedPointerAsIndexOp.get(buffer), block)
+        failed = append(arith.CmpiOp(address, zero, "eq"), block)
+        flag = failed if flag is None else append(arith.OrIOp(flag, failed), block)
+    assert flag is not None
+    return flag

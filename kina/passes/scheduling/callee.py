@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from kina.machine import Machine
+from kina.passes.kernels.function import KernelFunction
+from kina.passes.kernels.strategies import build
 from kina.passes.scheduling.buffers import Buffers, index_of, insert
 from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.join import SMALL_CODE
 from kina.passes.scheduling.kernels import Kernel
-from kina.passes.scheduling.outline import KernelBuilder
+from kina.passes.scheduling.report import describe
 from kina.passes.scheduling.space import Size, Space
-from kina.passes.scheduling.transform import Scheduled
 
 Ranges = dict[int, tuple[SSAValue, SSAValue]]
 """The first iteration and the number of iterations of some loops."""
@@ -31,12 +33,21 @@ class Caller:
     name: str
     buffers: Buffers
     threads: bool
-    scheduled: list[Scheduled]
+    machine: Machine
+    described: list[str] = field(default_factory=list[str])
+    """What the kernels are, in words."""
+    kernels: int = 0
+    """How many were named."""
+
+    def new_name(self) -> str:
+        """The name of the next kernel; no program has a `$` in a name."""
+        self.kernels += 1
+        return self.last_kernel
 
     @property
     def last_kernel(self) -> str:
         """The name of the kernel that was formed last."""
-        return self.scheduled[-1].name
+        return f"{self.name}${self.kernels - 1}"
 
     def declare(self, name: str, inputs: Sequence[Attribute], results: Sequence[Attribute]) -> None:
         """Declares a function of the pool of threads, if it is not yet."""
@@ -62,19 +73,18 @@ class Callee:
         *,
         few: bool = False,
     ) -> None:
-        # No program has a `$` in a name.
-        self.name = name = f"{caller.name}${len(caller.scheduled)}"
-        self._builder = builder = KernelBuilder(kernel, space, name)
+        self.name = caller.new_name()
+        self._function = function = KernelFunction(kernel, space, self.name, caller.machine)
         self._caller, self._before, self._axis = caller, before, space.axis
-        function = builder.build()
+        made = build(function)
         if few:
-            function.attributes["passthrough"] = SMALL_CODE
-        caller.module.body.block.add_op(function)
-        caller.scheduled.append(Scheduled(name, kernel, space, tuple(builder.roots), few))
-        self._arguments = {v: index_of(size, before) for size, v in builder.sizes.items()}
-        self._arguments |= {v: self._scalar(s) for s, v in builder.scalars.items()}
-        if builder.first is not None and first is not None:
-            self._arguments[builder.first] = index_of(first, before)
+            made.attributes["passthrough"] = SMALL_CODE
+        caller.module.body.block.add_op(made)
+        caller.described += describe(function)
+        self._arguments = {v: index_of(size, before) for size, v in function.sizes.items()}
+        self._arguments |= {v: self._scalar(s) for s, v in function.scalars.items()}
+        if function.first is not None and first is not None:
+            self._arguments[function.first] = index_of(first, before)
 
     def _scalar(self, scalar: SSAValue) -> SSAValue:
         """A scalar from outside; a size is computed again: its op may stand further down."""
@@ -93,16 +103,16 @@ class Callee:
 
         `memory` says where the tensors are that only some kernels know.
         """
-        builder, known = self._builder, memory or {}
+        function, known = self._function, memory or {}
         arguments = dict(self._arguments)
-        for loop, (first, count) in builder.ranges.items():
+        for loop, (first, count) in function.ranges.items():
             arguments[first], arguments[count] = ranges[loop]
-        for tensor, argument in builder.pointers.items():
+        for tensor, argument in function.pointers.items():
             pointer = known[tensor] if tensor in known else self._caller.buffers.pointer(tensor)
             arguments[argument] = pointer
-        if builder.piece is not None and piece is not None:
-            arguments[builder.piece] = piece
-        return func.CallOp(self.name, [arguments[a] for a in builder.block.args], [])
+        if function.piece is not None and piece is not None:
+            arguments[function.piece] = piece
+        return func.CallOp(self.name, [arguments[a] for a in function.block.args], [])
 
     def call_piece(
         self, number: SSAValue, first: SSAValue, length: SSAValue, memory: Memory

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import bufferization, func
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from kina.dialects.invoke import InvokeOp
 from kina.passes.located import stamp
-from kina.passes.lower_invoke import pointer_types
 from kina.passes.scheduling.buffers import Buffers, insert
 from kina.passes.scheduling.graph import base_of, owner
+
+
+def pointer_types(op: InvokeOp) -> Sequence[Attribute]:
+    """The types of the pointers that the callee takes: inputs, then outputs."""
+    callee = SymbolTable.lookup_symbol(op, op.callee)
+    assert isinstance(callee, func.FuncOp)
+    return callee.function_type.inputs.data[len(op.sizes) :]
 
 
 def is_invoked(value: SSAValue) -> bool:

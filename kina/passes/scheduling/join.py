@@ -16,7 +16,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from kina.passes.scheduling.buffers import INDEX
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.generic import index_constant
 from kina.passes.scheduling.graph import element_of, owner
 
 SMALL_CODE = ArrayAttr(map(StringAttr, ("minsize", "noinline")))
@@ -37,7 +36,7 @@ def join_function(name: str, stage: Stage) -> func.FuncOp:
         block.add_op(op)
         return op.results[0]
 
-    zero, one = add(index_constant(0)), add(index_constant(1))
+    zero, one = add(_index(0)), add(_index(1))
     total = add(arith.MuliOp(count, rows))
     flat = [add(_flat(pointer, total)) for pointer in partial]
     target = add(_flat(target, rows))
@@ -52,6 +51,10 @@ def join_function(name: str, stage: Stage) -> func.FuncOp:
     function = func.FuncOp(name, signature, Region(block), StringAttr("private"))
     function.attributes["passthrough"] = SMALL_CODE
     return function
+
+
+def _index(value: int) -> Operation:
+    return arith.ConstantOp.from_int_and_width(value, INDEX)
 
 
 def _flat(pointer: SSAValue, count: SSAValue) -> memref.ReinterpretCastOp:

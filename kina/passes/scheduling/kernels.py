@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith, bufferization, linalg, memref, tensor
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.machine import Machine
+from kina.order import chunk_of
 from kina.passes.scheduling.behind import Behind
 from kina.passes.scheduling.fusion import Fuser, Stage
 from kina.passes.scheduling.graph import (
@@ -33,20 +35,14 @@ NAMES = (
 )  # fmt: skip
 
 
-CHUNK = 16384
-"""Elements of the last axis that are summed for themselves."""
-BLOCK = 64
-"""Elements of any other axis that are summed for themselves."""
-DEEP = 1024
-"""Elements of an interior axis that a core's cache does not hold for a band of fibers."""
-
-
 @dataclass(frozen=True)
 class Frame:
     """The iteration space of a kernel: `dims`, of which `axis` is reduced."""
 
     dims: Shape
     axis: int | None
+    deep: int
+    """Elements of an interior axis that a core's cache does not hold for a band of fibers."""
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -81,7 +77,7 @@ class Frame:
                 return None if self.is_deep else self
             is_row = self.axis is not None and squeezed(stage.dims) == squeezed(self.row_sizes)
             return self if is_row else None
-        new = Frame(stage.dims, axis)
+        new = Frame(stage.dims, axis, self.deep)
         if new.is_deep and self.axis is None and self.is_full(stage):
             return None
         same_rows = squeezed(self.dims) in (squeezed(new.dims), squeezed(new.row_sizes))
@@ -95,7 +91,7 @@ class Frame:
     @property
     def chunk(self) -> int:
         """Elements of the axis that are summed for themselves."""
-        return BLOCK if self.is_interior else CHUNK
+        return chunk_of(interior=self.is_interior)
 
     @property
     def is_deep(self) -> bool:
@@ -107,7 +103,7 @@ class Frame:
         if self.axis is None or not self.is_interior:
             return False
         size, *beside = self.dims[self.axis :]
-        return not isinstance(size, int) or size > DEEP or not squeezed(tuple(beside))
+        return not isinstance(size, int) or size > self.deep or not squeezed(tuple(beside))
 
     def aligned(self, stage: Stage, producer: Stage, access: Access) -> bool:
         """Whether `stage` reads of `producer` only what the same row computed."""
@@ -130,7 +126,8 @@ Step = Kernel | Operation
 class Plan:
     """The sequence of kernels and outside ops of one block."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, machine: Machine) -> None:
+        self._machine = machine
         self.steps: list[Step] = []
         self.nodes: dict[SSAValue, Node] = {}
         self._block = block
@@ -175,9 +172,9 @@ class Plan:
         return parent is not None and bool(parent.results) and parent.results[-1] in self.nodes
 
     def _fuse(self) -> dict[SSAValue, Stage]:
-        in_memory = stored(self.nodes, self._wanted)
+        in_memory = stored(self.nodes, self._wanted, self._machine)
         self._wanted |= in_memory
-        behind = Behind(self.nodes, in_memory)
+        behind = Behind(self.nodes, in_memory, self._machine)
         stages: dict[SSAValue, Stage] = {}
         pending = [self.nodes[v] for v in self._wanted]
         while pending:
@@ -212,10 +209,13 @@ class Plan:
                     kernel.frame = frame
                     break
         else:
-            position, kernel = len(self.steps), Kernel(Frame(stage.dims, stage.node.axis))
+            position, kernel = len(self.steps), self._alone(stage)
             self.steps.append(kernel)
         kernel.stages.append(stage)
         self._position[stage.value] = position
+
+    def _alone(self, stage: Stage) -> Kernel:
+        return Kernel(Frame(stage.dims, stage.node.axis, self._machine.deep))
 
     def _choose_outputs(self) -> None:
         """Values are stored that are read outside of the kernel that makes them."""

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.machine import Machine
 from kina.passes.scheduling.buffers import ceil_div, index_of, insert, insert_op
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.kernels import Kernel
@@ -16,7 +17,6 @@ from kina.passes.scheduling.pieces import Split
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team
 from kina.passes.scheduling.work import (
-    WIDE,
     grain_of,
     may_be_worth,
     shared_loops,
@@ -25,36 +25,34 @@ from kina.passes.scheduling.work import (
 )
 
 I1 = IntegerType(1)
-NARROW = (8, 1)
-"""Bands for what is left when the number of fibers is known only at run time."""
 
 
 def launch(caller: Caller, kernel: Kernel, before: Operation) -> None:
     """Calls `kernel` before an op: by pieces of its rows if these are few and long, or by rows."""
     space = space_of(kernel)
-    parts = [(space, None)] if not space.is_banded else list(_bands(space, before))
+    parts = [(space, None)] if not space.is_banded else list(_bands(space, caller.machine, before))
     split = Split(caller, kernel, space, parts, before)
     rest = split.emit() if split.is_possible else before
     for part, first in parts:
         Launch(caller, kernel, part, first, rest).emit()
 
 
-def _bands(space: Space, before: Operation) -> Iterator[tuple[Space, Size]]:
-    for block, count, first in bands(space.sizes[space.last], before):
+def _bands(space: Space, machine: Machine, before: Operation) -> Iterator[tuple[Space, Size]]:
+    for block, count, first in bands(space.sizes[space.last], machine, before):
         yield replace(space, sizes=(*space.sizes[:-1], count), block=block), first
 
 
-def bands(width: Size, before: Operation) -> Iterator[tuple[int, Size, Size]]:
+def bands(width: Size, machine: Machine, before: Operation) -> Iterator[tuple[int, Size, Size]]:
     """Fibers of a block, number of blocks and first fiber of each band."""
     if not width.factors:
-        blocks, rest = divmod(width.known, WIDE)
+        blocks, rest = divmod(width.known, machine.band)
         if blocks:
-            yield WIDE, Size(blocks), Size(0)
+            yield machine.band, Size(blocks), Size(0)
         if rest:
-            yield rest, Size(1), Size(blocks * WIDE)
+            yield rest, Size(1), Size(blocks * machine.band)
         return
     left, first = index_of(width, before), index_of(Size(0), before)
-    for block in (WIDE, *NARROW):
+    for block in (machine.band, *machine.narrow_bands):
         size = index_of(Size(block), before)
         count = insert(arith.DivUIOp(left, size), before)
         yield block, Size(1, (count,)), Size(1, (first,))
@@ -70,9 +68,9 @@ class Launch:
         self, caller: Caller, kernel: Kernel, space: Space, first: Size | None, before: Operation
     ) -> None:
         self._caller, self._space, self._before = caller, space, before
-        self._work = work_of(kernel, space)
-        if caller.threads and may_be_worth(self._work):
-            space.ranged = shared_loops(space)
+        self._work = work_of(kernel, space, caller.machine)
+        if caller.threads and may_be_worth(self._work, caller.machine):
+            space.ranged = shared_loops(space, caller.machine)
         self._callee = Callee(caller, kernel, space, before, first)
         self._whole = {loop: self._index(space.sizes[loop]) for loop in space.ranged}
 
@@ -88,7 +86,9 @@ class Launch:
         for count in units.values():
             most = self._here(arith.MaxUIOp(most, count))
         # One row is nothing to share.
-        want = self._here(arith.MinUIOp(threads_for(self._work, self._before), most))
+        want = self._here(
+            arith.MinUIOp(threads_for(self._work, self._caller.machine, self._before), most)
+        )
         if not self._work.factors:
             self._parallel(want, units, most, zero)
             return
@@ -125,7 +125,7 @@ class Launch:
     def _share(self, team: Team, loop: int, units: SSAValue) -> tuple[SSAValue, SSAValue]:
         """First iteration and number of iterations of the running thread."""
         first, end = team.share(units)
-        if (grain := grain_of(self._space, loop)) != 1:
+        if (grain := grain_of(self._space, loop, self._caller.machine)) != 1:
             size = team.constant(grain)
             first, end = (
                 team.add(arith.MinUIOp(team.add(arith.MuliOp(bound, size)), self._whole[loop]))
@@ -134,7 +134,7 @@ class Launch:
         return first, team.add(arith.SubiOp(end, first))
 
     def _units(self, loop: int) -> SSAValue:
-        grain, whole = grain_of(self._space, loop), self._whole[loop]
+        grain, whole = grain_of(self._space, loop, self._caller.machine), self._whole[loop]
         return whole if grain == 1 else ceil_div(whole, self._index(Size(grain)), self._before)
 
     def _longest(self, units: dict[int, SSAValue], most: SSAValue) -> dict[int, SSAValue]:

@@ -27,7 +27,7 @@ def phases(kernel: Kernel) -> Iterator[Kernel]:
         rows = [stage for stage in stages if stage not in full]
         if rows:
             outputs = [stage.value for stage in rows if _is_read_after(stage, rows, kernel)]
-            yield Kernel(Frame(kernel.frame.row_sizes, None), rows, outputs)
+            yield Kernel(Frame(kernel.frame.row_sizes, None, kernel.frame.deep), rows, outputs)
         outputs = [
             stage.value
             for stage in full

@@ -10,22 +10,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i8
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, i8
 from xdsl.ir import Block, Operation, SSAValue
 
-from kina.passes.scheduling.buffers import INDEX, ceil_div, index_of, insert, insert_op, to_pointer
+from kina.order import CHUNK, LANES
+from kina.passes.scheduling.buffers import (
+    INDEX,
+    any_failed,
+    append,
+    ceil_div,
+    index_in,
+    index_of,
+    insert,
+    insert_op,
+    to_pointer,
+)
 from kina.passes.scheduling.callee import Callee, Caller, Memory
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
 from kina.passes.scheduling.join import join_function
-from kina.passes.scheduling.kernels import CHUNK, DEEP, Kernel
+from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.phases import phases
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team, team_size
-from kina.passes.scheduling.work import WIDE, may_be_worth, threads_for, work_of
+from kina.passes.scheduling.work import may_be_worth, threads_for, work_of
 
-MANY = 256
-"""Rows that keep any team busy."""
+I1 = IntegerType(1)
 
 Part = tuple[Space, Size | None]
 """The loops of a band, and its first fiber."""
@@ -42,7 +52,7 @@ class Split:
     before: Operation
 
     def __post_init__(self) -> None:
-        self._work = work_of(self.kernel, self.space)
+        self._work = work_of(self.kernel, self.space, self.caller.machine)
         self._phases = list(phases(self.kernel))
         self._regions = sum(phase.frame.axis is not None for phase in self._phases)
 
@@ -52,7 +62,7 @@ class Split:
         space = self.space
         if space.axis is None or not self.caller.threads:
             return False
-        if not may_be_worth(self._work, self._regions):
+        if not may_be_worth(self._work, self.caller.machine, self._regions):
             return False
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
@@ -60,12 +70,12 @@ class Split:
             return False  # Three bands for every phase: too much code for a rare case.
         axis = space.sizes[space.axis]
         long = bool(axis.factors) or axis.known >= self._long
-        return long and all(size.known < MANY for size in self._rows)
+        return long and all(size.known < self.caller.machine.many_rows for size in self._rows)
 
     @property
     def _long(self) -> int:
         """The shortest axis that is cut."""
-        return DEEP if self.kernel.frame.is_interior else 2 * CHUNK
+        return self.caller.machine.deep if self.kernel.frame.is_interior else 2 * CHUNK
 
     @property
     def _rows(self) -> list[Size]:
@@ -73,7 +83,7 @@ class Split:
         space = self.space
         sizes = [space.sizes[loop] for loop in space.parallel]
         if space.is_banded:
-            sizes[-1] = Size(-(-sizes[-1].known // WIDE))
+            sizes[-1] = Size(-(-sizes[-1].known // self.caller.machine.band))
         return [size for size in sizes if size.factors] or sizes
 
     def emit(self) -> Operation:
@@ -83,14 +93,19 @@ class Split:
         for size in self._rows:
             rows = self._here(arith.MaxUIOp(rows, self._index(size)))
         few = self._here(arith.CmpiOp(rows, team, "ult"))
-        by_pieces, by_rows = scf.YieldOp(), scf.YieldOp()
-        insert_op(scf.IfOp(few, [], [Block([by_pieces])], [Block([by_rows])]), self.before)
-        Pieces(self.caller, self.kernel, self.parts, team, by_pieces).emit(self._phases)
+        by_pieces, by_rows = Block(), scf.YieldOp()
+        pieces = Pieces(self.caller, self.kernel, self.parts, team, by_pieces)
+        by_pieces.add_op(scf.YieldOp(pieces.emit(self._phases)))
+        undone = Block([no := arith.ConstantOp.from_int_and_width(0, I1), scf.YieldOp(no)])
+        choice = scf.IfOp(few, [I1], [by_pieces], [undone])
+        insert_op(choice, self.before)
+        rest = scf.IfOp(choice.results[0], [], [Block([scf.YieldOp()])], [Block([by_rows])])
+        insert_op(rest, self.before)
         return by_rows
 
     def _team(self) -> SSAValue:
         """How many threads are worth it; 0 if one, or if the axis is short."""
-        want = threads_for(self._work, self.before, self._regions)
+        want = threads_for(self._work, self.caller.machine, self.before, self._regions)
         if not self._work.factors:
             return team_size(self.caller, want, self.before)
         axis = self._index(self.space.sizes[self.space.axis or 0])
@@ -113,27 +128,28 @@ class Split:
 
 
 class Pieces:
-    """Emits the phases of a kernel, each a parallel region over pieces of the axis."""
+    """Emits the phases of a kernel, each a parallel region over pieces of the axis.
+
+    What the pieces leave for each other lies in memory that is asked for first. Where there is
+    none, nothing is done: the way by rows needs no such memory.
+    """
 
     def __init__(
-        self,
-        caller: Caller,
-        kernel: Kernel,
-        parts: Sequence[Part],
-        team: SSAValue,
-        before: Operation,
+        self, caller: Caller, kernel: Kernel, parts: Sequence[Part], team: SSAValue, block: Block
     ) -> None:
         self._caller, self._kernel, self._parts = caller, kernel, parts
-        self._team, self._before = team, before
+        self._team, self._block = team, block
+        self._inside = Block([end := scf.YieldOp()])
+        self._before: Operation = end
         space, _ = parts[0]
         assert space.axis is not None
-        self._axis = self._index(space.sizes[space.axis])
-        self._rows = self._index(Size.product(kernel.frame.row_sizes))
+        self._axis = index_in(space.sizes[space.axis], block)
+        self._rows = index_in(Size.product(kernel.frame.row_sizes), block)
         self._scratch: list[SSAValue] = []
         self._memory: dict[SSAValue, SSAValue] = {}
 
-    def emit(self, phases: Iterable[Kernel]) -> None:
-        """Inserts everything, with the memory that it needs."""
+    def emit(self, phases: Iterable[Kernel]) -> SSAValue:
+        """Fills the block; a flag: whether the kernel is done."""
         for phase in phases:
             for value in phase.outputs:
                 if value in self._kernel.outputs:
@@ -145,13 +161,18 @@ class Pieces:
                 insert_op(rows.call({}, self._memory), self._before)
             else:
                 self._phase(phase)
+        failed = any_failed(self._scratch, self._block)
+        yes = append(arith.ConstantOp.from_int_and_width(-1, I1), self._block)
+        done = append(arith.XOrIOp(failed, yes), self._block)
+        self._block.add_op(scf.IfOp(done, [], [self._inside], [Block([scf.YieldOp()])]))
         for buffer in self._scratch:
-            insert_op(memref.DeallocOp.get(buffer), self._before)
+            self._block.add_op(memref.DeallocOp.get(buffer))
+        return done
 
     def _phase(self, phase: Kernel) -> None:
         reductions = [stage for stage in phase.stages if stage.node.axis is not None]
         count, length = self._pieces(phase, reductions)
-        total = self._here(arith.MuliOp(count, self._rows))
+        total = append(arith.MuliOp(count, self._rows), self._block)
         # A contest leaves its best value as well. Outputs stay in the order of their ops.
         partial = {v: self._allocate(v, total) for s in reductions for v in s.node.op.results}
         made = [value for stage in phase.stages for value in stage.node.op.results]
@@ -172,13 +193,14 @@ class Pieces:
 
     def _pieces(self, phase: Kernel, reductions: Sequence[Stage]) -> tuple[SSAValue, SSAValue]:
         """The number of pieces of the axis, and how long they are."""
+        block = self._block
         if any(stage.node.is_ordered for stage in reductions):
-            length = self._index(Size(phase.frame.chunk))
-            return ceil_div(self._axis, length, self._before), length
-        vector = self._index(Size(WIDE))
-        vectors = ceil_div(self._axis, vector, self._before)
-        each = ceil_div(vectors, self._team, self._before)
-        return self._team, self._here(arith.MuliOp(each, vector))
+            length = index_in(Size(phase.frame.chunk), block)
+            return ceil_div(self._axis, length, block), length
+        vector = index_in(Size(LANES), block)
+        vectors = ceil_div(self._axis, vector, block)
+        each = ceil_div(vectors, self._team, block)
+        return self._team, append(arith.MuliOp(each, vector), block)
 
     def _piece(self, callees: Sequence[Callee], length: SSAValue, memory: Memory) -> Block:
         """One piece, given its number; the last ones may be short or empty."""
@@ -205,8 +227,8 @@ class Pieces:
     def _allocate(self, value: SSAValue, count: SSAValue) -> SSAValue:
         """Memory for so many elements of the type of `value`, until the last phase is done."""
         buffer = memref.AllocOp.get(element_of(value), 64, [DYNAMIC_INDEX], [count])
-        self._scratch.append(self._here(buffer))
-        return self._here(to_pointer(self._scratch[-1]))
+        self._scratch.append(append(buffer, self._block))
+        return append(to_pointer(self._scratch[-1]), self._block)
 
     def _here(self, op: Operation) -> SSAValue:
         return insert(op, self._before)

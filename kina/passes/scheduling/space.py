@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
@@ -13,9 +12,6 @@ from xdsl.ir import SSAValue
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape
 from kina.passes.scheduling.kernels import Frame, Kernel
-
-LANES = 64
-"""Accumulators of a reduction along the last axis."""
 
 
 @dataclass(frozen=True)
@@ -46,46 +42,6 @@ class Size:
     def static(self) -> int:
         """The value, or MLIR's mark for a dynamic size."""
         return DYNAMIC_INDEX if self.factors else self.known
-
-
-Count: TypeAlias = int | SSAValue
-"""A number, or the value that holds it when the kernel runs."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the reduced axis, the last loop: `steps` times `lanes` elements, from `first`.
-
-    The loop over lanes comes after the axis. Without steps only that one is left, without lanes
-    only the axis.
-    """
-
-    axis: int
-    first: Count = 0
-    steps: Count | None = None
-    lanes: int | None = None
-
-    @property
-    def mine(self) -> Access:
-        """The loops of the part."""
-        both = ((self.axis, self.steps), (self.axis + 1, self.lanes))
-        return tuple(loop for loop, size in both if size is not None)
-
-    def loops(self, loops: Access) -> Access:
-        """`loops` with those of the part in the place of the axis."""
-        return tuple(
-            part for loop in loops for part in (self.mine if loop == self.axis else (loop,))
-        )
-
-    def strides(self, strides: dict[int, Size]) -> dict[int, Size]:
-        """The strides of a tensor that walks the axis, those of the part's loops among them."""
-        step = strides[self.axis]
-        apart = Size(step.known * (self.lanes or 1), step.factors)
-        return {**strides, self.axis: apart, self.axis + 1: step}
-
-    def size(self, loop: int) -> Count | None:
-        """The size of a loop of the part, None for others."""
-        return {self.axis: self.steps, self.axis + 1: self.lanes}.get(loop)
 
 
 @dataclass

@@ -13,23 +13,21 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith, linalg
 from xdsl.ir import SSAValue
 
+from kina.machine import Machine
 from kina.passes.scheduling.graph import Node, base_of
-
-COSTLY = 128
-"""Scalar ops behind a value: a nanosecond, what it takes to write and read an element of memory."""
-DEEP = 4
-"""Reductions, one after the other, behind a value: those of two softmaxes or two layer norms."""
 
 _FREE = arith.ConstantOp, linalg.ops.YieldOp
 
 
-def stored(nodes: Mapping[SSAValue, Node], wanted: AbstractSet[SSAValue]) -> set[SSAValue]:
+def stored(
+    nodes: Mapping[SSAValue, Node], wanted: AbstractSet[SSAValue], machine: Machine
+) -> set[SSAValue]:
     """The elementwise values that several stages would repeat, though it takes too much.
 
     `nodes` are in program order; `wanted` are stages of their own anyway.
     """
     readers, stages = _readers(nodes), _stages(nodes, wanted)
-    behind = _Behind(nodes)
+    behind = _Behind(nodes, machine)
     for value, node in nodes.items():
         behind.add(node)
         is_shared = len(readers[value]) + (value in wanted) > 1 and len(stages[value]) > 1
@@ -69,6 +67,7 @@ class _Behind:
     """What stands behind each value, up to what is stored."""
 
     nodes: Mapping[SSAValue, Node]
+    machine: Machine
     stored: set[SSAValue] = field(default_factory=set[SSAValue])
     _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _costs: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
@@ -87,17 +86,17 @@ class _Behind:
 
     def is_too_much(self, node: Node) -> bool:
         """Whether a value takes more than memory does; the walk ends where that is known."""
-        if self._depths[node.value] >= DEEP:
+        if self._depths[node.value] >= self.machine.links:
             return True
         seen, pending, cost = {node.value}, [node], 0
-        while pending and cost <= COSTLY:
+        while pending and cost <= self.machine.costly:
             node = pending.pop()
             cost += max(1, self._costs[node.value])
             for source in _sources(node):
                 if source not in seen and self._is_repeated(source):
                     seen.add(source)
                     pending.append(self.nodes[source])
-        return cost > COSTLY
+        return cost > self.machine.costly
 
     def _is_repeated(self, value: SSAValue) -> bool:
         node = self.nodes.get(value)

@@ -5,54 +5,48 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from kina.machine import Machine
 from kina.passes.scheduling.buffers import index_of, insert
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.kernels import Frame, Kernel
 from kina.passes.scheduling.space import Size, Space
 
-WIDE = 64
-"""Fibers of one band along an interior axis; elements that stay together on one thread."""
-ACCESS = 9
-"""Reading or writing an element takes as long as so many scalar operations."""
-GRAIN = 1 << 19
-"""Scalar operations that are worth a thread: some 4 microseconds of vector code, see benchmarks."""
 
-
-def work_of(kernel: Kernel, space: Space) -> Size:
+def work_of(kernel: Kernel, space: Space, machine: Machine) -> Size:
     """Scalar operations, counted for the stages that run over all elements."""
     frame = kernel.frame
-    cost = sum(_cost(frame, stage) for stage in kernel.stages if frame.is_full(stage))
+    cost = sum(_cost(frame, stage, machine) for stage in kernel.stages if frame.is_full(stage))
     return Size.product_of([Size(cost * (space.block or 1)), *space.sizes])
 
 
-def _cost(frame: Frame, stage: Stage) -> int:
+def _cost(frame: Frame, stage: Stage, machine: Machine) -> int:
     """Scalar operations per element; a stage that reduces nothing writes each."""
     rank = sum(dim != 1 for dim in frame.dims)
     read = sum(len(frame.place(stage, access)) == rank for _, access in stage.leaves)
-    return stage.operations + ACCESS * (read + (stage.node.axis is None))
+    return stage.operations + machine.access * (read + (stage.node.axis is None))
 
 
-def may_be_worth(work: Size, regions: int = 1) -> bool:
+def may_be_worth(work: Size, machine: Machine, regions: int = 1) -> bool:
     """Whether two threads may be better than one, in so many parallel regions."""
-    return bool(work.factors) or work.known >= 2 * GRAIN * regions
+    return bool(work.factors) or work.known >= 2 * machine.grain * regions
 
 
-def threads_for(work: Size, before: Operation, regions: int = 1) -> SSAValue:
+def threads_for(work: Size, machine: Machine, before: Operation, regions: int = 1) -> SSAValue:
     """How many threads `work` is worth, computed before an op; below 2 it is worth none."""
-    grain = index_of(Size(GRAIN * regions), before)
+    grain = index_of(Size(machine.grain * regions), before)
     return insert(arith.DivUIOp(index_of(work, before), grain), before)
 
 
-def grain_of(space: Space, loop: int) -> int:
+def grain_of(space: Space, loop: int, machine: Machine) -> int:
     """How many iterations of a parallel loop stay together on one thread."""
-    return WIDE if space.axis is None and loop == space.last else 1
+    return machine.band if space.axis is None and loop == space.last else 1
 
 
-def shared_loops(space: Space) -> tuple[int, ...]:
+def shared_loops(space: Space, machine: Machine) -> tuple[int, ...]:
     """The parallel loops of which threads share the longest, none if none is longer than 1."""
     loops = [loop for loop in space.parallel if space.sizes[loop] != Size(1)]
     if dynamic := [loop for loop in loops if space.sizes[loop].factors]:
         return tuple(dynamic)
     if not loops:
         return ()
-    return (max(loops, key=lambda loop: space.sizes[loop].known // grain_of(space, loop)),)
+    return (max(loops, key=lambda loop: space.sizes[loop].known // grain_of(space, loop, machine)),)

@@ -7,34 +7,31 @@ from pathlib import Path
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
 from kina.backend import codegen, lowering, pipeline
-from kina.backend.codegen import Code
 from kina.backend.targets import TARGETS
-from kina.passes.schedule_cpu import SCHEDULE
 from kina.universe import pass_getter
 
 NATIVE = TARGETS["native"]
 
 
-def scheduled(text: str, *, fast: bool = True, threads: bool = False) -> Code:
+def scheduled(text: str, *, fast: bool = True, threads: bool = False) -> str:
     """A module as `lower-kina` leaves it, through the passes behind that one."""
     context = Context()
     for name, dialect in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, dialect)
     module = Parser(context, text).parse_module()
-    for name in pipeline.TO_C + (pipeline.SCHEDULE if fast else ()):
+    for name in pipeline.TO_C + (pipeline.SCHEDULE if fast else pipeline.PLAIN):
         options = {"threads": threads} if name in pipeline.SCHEDULE else {}
         pass_getter(name)()(**options).apply(context, module)
-    schedule = module.attributes.pop(SCHEDULE, None)
     assert isinstance(module, ModuleOp)
-    return Code(lowering.show(module), schedule.data if isinstance(schedule, StringAttr) else None)
+    return lowering.show(module)
 
 
-def library(code: Code, folder: Path) -> ctypes.CDLL:
+def library(code: str, folder: Path) -> ctypes.CDLL:
     """The library of a module for this machine, whose one function is `kina_f`."""
     optimised = codegen.optimise(codegen.to_llvm_ir(code), NATIVE, ["kina_f"])
     codegen.to_object(optimised, NATIVE, folder / "f.o")

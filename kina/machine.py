@@ -1,0 +1,63 @@
+"""What is known of the machines that Kina compiles for: one model per target.
+
+Everything that makes programs fast and nothing that decides what they compute: two machines give
+the same bits (`kina/order.py` is the place for what is part of the language).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor as kernels see it."""
+
+    has_fma: bool = True
+    """Whether a fused multiply-add is an instruction."""
+    line: int = 64
+    """Bytes of a cache line."""
+    streamed: int = 8 << 20
+    """Bytes of a result that a core's cache has no use for: it is written past the caches."""
+    long_row: int = 1024
+    """Elements of a row that is long enough to be moved to whole cache lines."""
+    ahead: int = 8192
+    """Bytes from a load to what is fetched with it, in a walk that streams."""
+    next_row: tuple[int, int] = (1 << 7, 1 << 18)
+    """Elements of a row that is worth fetching ahead: from, to; longer ones leave the cache."""
+    nearest_row: int = 512
+    """Elements that lie at least between a load and the row that is fetched with it."""
+    first_level: int = 1 << 10
+    """A next row so few elements away goes into the first-level cache, others into the second."""
+    steps_ahead: int = 8
+    """Steps down a band of fibers from a load to what is fetched with it."""
+    band: int = 64
+    """Fibers of an interior axis that are done side by side; elements that one thread keeps."""
+    narrow_bands: tuple[int, ...] = (8, 1)
+    """Bands for what is left when the number of fibers is known only at run time."""
+    deep: int = 1024
+    """Elements of an interior axis from which on a band of fibers leaves a core's cache."""
+    access: int = 9
+    """Reading or writing an element takes as long as so many scalar operations."""
+    grain: int = 1 << 19
+    """Scalar operations that are worth a thread: some 4 microseconds of vector code."""
+    many_rows: int = 256
+    """Rows that keep any team busy."""
+    cheap: int = 4
+    """Up to so many scalar operations are repeated rather than kept."""
+    costly: int = 128
+    """Scalar operations that take as long as writing and reading an element of memory."""
+    links: int = 4
+    """Reductions, one after the other, in one kernel: those of two softmaxes or layer norms."""
+    small: int = 256
+    """Up to so many elements a temporary lives on the stack."""
+    stack: int = 2 << 10
+    """Bytes of all the temporaries of a function that do."""
+
+
+USUAL = "usual"
+"""The machine of most targets."""
+OLD = "old"
+"""x86-64-v2 and processors like it."""
+MACHINES: dict[str, Machine] = {USUAL: Machine(), OLD: Machine(has_fma=False)}
+"""By the name that the pass `schedule-cpu` takes."""

@@ -1,0 +1,1 @@
+"""Kernels that write their own loops: one strategy per file, behind one small interface."""

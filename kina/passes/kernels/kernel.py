@@ -1,0 +1,100 @@
+"""What all kernels have in common: loops over rows, and in a row one stage after the other.
+
+A strategy says which loop the vectors run along, how a reduction walks a row, and how results of
+elements are written. Everything else is the same: a stage that reduces gives the row one value, a
+stage over rows alone is computed once, and what is stored per element comes in one last walk.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from kina.passes.kernels.function import KernelFunction, Places
+from kina.passes.kernels.hints import Hints
+from kina.passes.kernels.kept import is_element, kept
+from kina.passes.kernels.ops import Ops
+from kina.passes.kernels.reduction import Held
+from kina.passes.kernels.step import Row, Step
+from kina.passes.scheduling.fusion import Stage
+
+
+class Strategy(ABC):
+    """Writes the loops of one kernel."""
+
+    def __init__(self, function: KernelFunction) -> None:
+        self.function = function
+        self.hints = Hints(function)
+        self._kept = kept(function.kernel, function.machine)
+
+    @property
+    @abstractmethod
+    def inner(self) -> int | None:
+        """The loop that is walked within a row, None if there is none."""
+
+    @abstractmethod
+    def one(self, row: Row) -> Step:
+        """The step that computes what a row has one value of."""
+
+    @abstractmethod
+    def reduce(self, row: Row, stage: Stage) -> Held:
+        """A reduction of a row: its value, or a contest's best value and index."""
+
+    @abstractmethod
+    def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
+        """One walk of a row that stores what some stages compute; large ones past the caches."""
+
+    def build(self) -> None:
+        """Appends everything to the function."""
+        loops = [loop for loop in range(len(self.function.space.sizes)) if loop != self.inner]
+        self._nest(self.function.ops, loops, {})
+        self.hints.finish()
+
+    def _nest(self, ops: Ops, loops: Sequence[int], places: Places) -> None:
+        if not loops:
+            self._row(Row(ops, places))
+            return
+        loop, *others = loops
+        first, count = self.function.bounds(loop)
+        if count == 1:
+            self._nest(ops, others, {**places, loop: first})
+            return
+
+        def body(inside: Ops, place: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self._nest(inside, others, {**places, loop: place})
+            return ()
+
+        ops.loop(first, ops.plus(first, count), 1, (), body)
+
+    def _row(self, row: Row) -> None:
+        outputs = self.function.kernel.outputs
+        elements: list[Stage] = []
+        for stage in self.function.kernel.stages:
+            if not self._is_walked(stage):
+                self._row_value(row, stage)
+                continue
+            elements += [stage] if stage.value in outputs else []
+            if stage.value in self._kept:
+                self.write(row, elements, streams=False)
+                row.written.update(element.value for element in elements)
+                elements = []
+        if elements:
+            self.write(row, elements, streams=True)
+
+    def _is_walked(self, stage: Stage) -> bool:
+        """Whether a stage has a value for each element of a row, and is no reduction of them."""
+        if self.inner is None:
+            return False
+        return self.function.space.axis is None or is_element(self.function.kernel, stage)
+
+    def _row_value(self, row: Row, stage: Stage) -> None:
+        results = stage.node.op.results
+        if stage.node.axis is not None and self.function.space.axis is not None:
+            row.made.update(zip(results, self.reduce(row, stage), strict=True))
+        else:
+            row.made[stage.value] = self.one(row).value(stage)
+        for value in results:
+            if value in self.function.kernel.outputs:
+                self.one(row).write(stage, row.made[value], value)

@@ -1,0 +1,308 @@
+"""Appending loops, vectors and memory accesses to a block: an op goes in, its result comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    MemRefType,
+    VectorType,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from kina.passes.kernels.upstream import lane_compare, lane_op, lane_select
+
+INDEX = IndexType()
+Count: TypeAlias = int | SSAValue
+"""A number, or the index value that holds it when the code runs."""
+Cast: TypeAlias = type[arith.BitcastOp | arith.ExtFOp | arith.TruncFOp]
+"""The class of a cast: from a value, to a type."""
+LoopBody: TypeAlias = Callable[["Ops", SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
+"""What a loop does: from its counter and what it carries to what it carries on."""
+
+
+def vector_of(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    """The type of so many lanes."""
+    return VectorType(element, [lanes])
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The element type of a vector or memref, the type of a scalar."""
+    kind = value.type
+    if isinstance(kind, VectorType | MemRefType):
+        return cast(VectorType[Attribute] | MemRefType[Attribute], kind).element_type
+    return kind
+
+
+def is_vector(value: SSAValue) -> bool:
+    """Whether a value has lanes."""
+    return isinstance(value.type, VectorType)
+
+
+def lanes_of(value: SSAValue) -> int:
+    """The number of lanes, 0 for a scalar."""
+    if not is_vector(value):
+        return 0
+    return cast(VectorType[Attribute], value.type).get_shape()[0]
+
+
+def bytes_of(element: Attribute) -> int:
+    """The size of an element in memory."""
+    assert isinstance(element, FixedBitwidthType)
+    return element.size
+
+
+def _splat(
+    value: IntegerAttr | FloatAttr, kind: VectorType[Attribute]
+) -> DenseIntOrFPElementsAttr[IntegerType | AnyFloat]:
+    """The constant whose every lane is `value`."""
+    if isinstance(value, FloatAttr):
+        floats = cast(VectorType[AnyFloat], kind)
+        return DenseIntOrFPElementsAttr.from_list(floats, [value.value.data])
+    integers = cast(VectorType[IntegerType], kind)
+    return DenseIntOrFPElementsAttr.from_list(integers, [value.value.data])
+
+
+class Ops:
+    """Appends to the end of `block`; counts that are known are folded."""
+
+    def __init__(self, block: Block, location: LocationAttr) -> None:
+        self.block, self.location = block, location
+
+    def add(self, op: Operation) -> SSAValue:
+        """Appends an op with a result."""
+        self.do(op)
+        return op.results[0]
+
+    def do(self, op: Operation) -> None:
+        """Appends an op."""
+        op.location = self.location
+        self.block.add_op(op)
+
+    # Counts.
+
+    def index(self, count: Count) -> SSAValue:
+        """A count as an index value."""
+        if isinstance(count, SSAValue):
+            return count
+        return self.add(arith.ConstantOp.from_int_and_width(count, INDEX))
+
+    def plus(self, left: Count, right: Count) -> Count:
+        """left + right."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if left == 0 or right == 0:
+            return right if left == 0 else left
+        return self.add(arith.AddiOp(self.index(left), self.index(right)))
+
+    def minus(self, left: Count, right: Count) -> Count:
+        """left - right."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left - right
+        return left if right == 0 else self.add(arith.SubiOp(self.index(left), self.index(right)))
+
+    def times(self, left: Count, right: Count) -> Count:
+        """left * right."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        if left == 1 or right == 1:
+            return right if left == 1 else left
+        return self.add(arith.MuliOp(self.index(left), self.index(right)))
+
+    def divide(self, left: Count, right: int) -> Count:
+        """left / right, rounded down."""
+        if isinstance(left, int):
+            return left // right
+        return self.add(arith.DivUIOp(left, self.index(right)))
+
+    def remainder(self, left: Count, right: int) -> Count:
+        """What is left of a division."""
+        if isinstance(left, int):
+            return left % right
+        return self.add(arith.RemUIOp(left, self.index(right)))
+
+    def down(self, left: Count, right: Count, first: Count) -> Count:
+        """left - right, but not before the first."""
+        if right == 0:
+            return left
+        moved = self.index(self.minus(left, right))
+        return self.add(arith.MaxSIOp(moved, self.index(first)))
+
+    def least(self, left: Count, right: Count) -> Count:
+        """The smaller of two counts."""
+        if isinstance(left, int) and isinstance(right, int):
+            return min(left, right)
+        return self.add(arith.MinUIOp(self.index(left), self.index(right)))
+
+    # Control flow.
+
+    def loop(
+        self, first: Count, end: Count, step: int, starts: Sequence[SSAValue], body: LoopBody
+    ) -> list[SSAValue]:
+        """An `scf.for`; what it carries in the end."""
+        block = Block(arg_types=[INDEX, *(start.type for start in starts)])
+        inner = Ops(block, self.location)
+        inner.do(scf.YieldOp(*body(inner, block.args[0], block.args[1:])))
+        bounds = [self.index(bound) for bound in (first, end, step)]
+        loop = scf.ForOp(bounds[0], bounds[1], bounds[2], starts, block)
+        self.do(loop)
+        return list(loop.results)
+
+    def when(
+        self,
+        condition: SSAValue,
+        starts: Sequence[SSAValue],
+        body: Callable[[Ops], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """What `body` makes if the condition holds, else `starts`."""
+        block = Block()
+        inner = Ops(block, self.location)
+        inner.do(scf.YieldOp(*body(inner)))
+        otherwise = [Block([scf.YieldOp(*starts)])]
+        choice = scf.IfOp(condition, [start.type for start in starts], [block], otherwise)
+        self.do(choice)
+        return list(choice.results)
+
+    def either(
+        self,
+        condition: SSAValue,
+        body: Callable[[Ops], Sequence[SSAValue]],
+        otherwise: Callable[[Ops], Sequence[SSAValue]],
+    ) -> None:
+        """One of two, without results."""
+        blocks = [Block(), Block()]
+        for block, fill in zip(blocks, (body, otherwise), strict=True):
+            inner = Ops(block, self.location)
+            inner.do(scf.YieldOp(*fill(inner)))
+        self.do(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
+
+    # Vectors.
+
+    def spread(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A scalar in every lane; a vector as it is. Without lanes: the scalar."""
+        if not lanes or is_vector(value):
+            return value
+        kind = vector_of(value.type, lanes)
+        made = value.owner
+        if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr | FloatAttr):
+            return self.add(arith.ConstantOp(_splat(made.value, kind), kind))
+        return self.add(vector.BroadcastOp(value, kind))
+
+    def counted(self, first: Count, kind: Attribute, lanes: int) -> SSAValue:
+        """first, first + 1, … in the lanes, as integers of a kind."""
+        start = self.index(first)
+        start = start if kind == INDEX else self.add(arith.IndexCastOp(start, kind))
+        if not lanes:
+            return start
+        whole = cast(VectorType[IntegerType], vector_of(kind, lanes))
+        steps = DenseIntOrFPElementsAttr.from_list(whole, list(range(lanes)))
+        return self.add(
+            arith.AddiOp(self.spread(start, lanes), self.add(arith.ConstantOp(steps, whole)))
+        )
+
+    def choose(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """`yes` where the condition holds."""
+        if is_vector(condition):
+            return self.add(lane_select(condition, yes, no))
+        return self.add(arith.SelectOp(condition, yes, no))
+
+    def compare(self, predicate: str, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`arith.cmpi` or `arith.cmpf`, as the elements are integers or floats."""
+        is_integer = isinstance(element_type(left), IntegerType | IndexType)
+        if not is_vector(left):
+            compare = arith.CmpiOp if is_integer else arith.CmpfOp
+            return self.add(compare(left, right, predicate))
+        return self.add(lane_compare(predicate, left, right, is_integer=is_integer))
+
+    def lanes_of(self, value: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """A vector of some lanes of another."""
+        return self.add(
+            vector.ShuffleOp(
+                value,
+                value,
+                DenseArrayBase.from_list(i64, lanes),
+                result_type=vector_of(element_type(value), len(lanes)),
+            )
+        )
+
+    def joined(self, pieces: Sequence[SSAValue]) -> SSAValue:
+        """Vectors of one type, as many as a power of two, one behind the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+        lanes = 2 * lanes_of(pieces[0])
+        kind = vector_of(element_type(pieces[0]), lanes)
+        order = DenseArrayBase.from_list(i64, range(lanes))
+        pairs = zip(pieces[::2], pieces[1::2], strict=True)
+        return self.joined(
+            [self.add(vector.ShuffleOp(a, b, order, result_type=kind)) for a, b in pairs]
+        )
+
+    def lane(self, value: SSAValue, number: int) -> SSAValue:
+        """One lane."""
+        return self.add(vector.ExtractOp(value, [number], element_type(value)))
+
+    def mask(self, count: Count, lanes: int) -> SSAValue:
+        """True in the first lanes."""
+        kind = cast(VectorType[IntegerType], vector_of(i1, lanes))
+        if isinstance(count, int):
+            truth = [int(lane < count) for lane in range(lanes)]
+            return self.add(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, truth), kind))
+        return self.add(vector.CreateMaskOp([count], kind))
+
+    def cast(self, kind: Cast, value: SSAValue, element: Attribute) -> SSAValue:
+        """A value, or each of its lanes, as another type."""
+        lanes = lanes_of(value)
+        if not lanes:
+            return self.add(kind(value, element))
+        return self.add(lane_op(kind, [value], vector_of(element, lanes)))
+
+    # Memory.
+
+    def flat(self, pointer: SSAValue) -> SSAValue:
+        """A bare pointer as a memref of one dimension, of a size that nobody asks for."""
+        kind = MemRefType(element_type(pointer), [DYNAMIC_INDEX])
+        return self.add(
+            memref.ReinterpretCastOp(
+                pointer, [], [self.index(1)], [], [0], [DYNAMIC_INDEX], [1], kind
+            )
+        )
+
+    def load(self, buffer: SSAValue, at: Count, lanes: int, mask: SSAValue | None) -> SSAValue:
+        """The element at a place, or those of so many lanes; what is masked is zero."""
+        place = [self.index(at)]
+        element = element_type(buffer)
+        if not lanes:
+            return self.add(memref.LoadOp.get(buffer, place))
+        kind = vector_of(element, lanes)
+        if mask is None:
+            return self.add(vector.LoadOp(buffer, place, kind))
+        return self.add(vector.MaskedLoadOp(buffer, place, mask, self.zeros(kind), kind))
+
+    def zeros(self, kind: VectorType[Attribute]) -> SSAValue:
+        """A vector of zeros."""
+        zero = DenseIntOrFPElementsAttr.from_list(cast(VectorType[IntegerType], kind), [0])
+        return self.add(arith.ConstantOp(zero, kind))
+
+    def store(self, value: SSAValue, buffer: SSAValue, at: Count, mask: SSAValue | None) -> None:
+        """Writes a scalar or a vector, of which only the unmasked lanes."""
+        place = [self.index(at)]
+        if not is_vector(value):
+            self.do(memref.StoreOp.get(value, buffer, place))
+        elif mask is None:
+            self.do(vector.StoreOp(value, buffer, place))
+        else:
+            self.do(vector.MaskedStoreOp(buffer, place, mask, value))

@@ -1,0 +1,18 @@
+"""Chooses how a kernel runs, and builds its function."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+
+from kina.passes.kernels.fibers import Fibers
+from kina.passes.kernels.function import KernelFunction
+from kina.passes.kernels.rows import Rows
+
+
+def build(function: KernelFunction) -> func.FuncOp:
+    """The function of a kernel, with its loops."""
+    # An interior axis beside nothing but dimensions of size 1 keeps its order of sums.
+    interior = function.space.axis is not None and function.kernel.frame.is_interior
+    strategy = Fibers if interior else Rows
+    strategy(function).build()
+    return function.finish()
