@@ -167,7 +167,7 @@ class _Messages:
     """What the statuses of a function say, in order from 1."""
 
     texts: list[StringAttr] = field(default_factory=list[StringAttr])
-    _calls: dict[StringAttr, int] = field(default_factory=dict[StringAttr, int])
+    _numbers: dict[StringAttr, int] = field(default_factory=dict[StringAttr, int])
 
     def codes(self, check: Check, callees: Mapping[str, FuncOp]) -> Codes:
         """The numbers of a check, which is the next one."""
@@ -176,17 +176,20 @@ class _Messages:
         own = check.attributes.get(STATUS)
         if isinstance(own, IntegerAttr):
             return [(0, own.value.data)]
-        self.texts.append(check.msg)
-        return [(0, len(self.texts))]
+        return [(0, self._number(check.msg))]
+
+    def _number(self, text: StringAttr) -> int:
+        """The number of a message, a new one if it is new."""
+        if text not in self._numbers:
+            self.texts.append(text)
+            self._numbers[text] = len(self.texts)
+        return self._numbers[text]
 
     def _callee(self, callee: FuncOp) -> Codes:
         """How a callee's statuses move: from the first of each run on, by so much."""
         runs: list[tuple[int, int]] = []
         for code, text in enumerate(messages_of(callee), 1):
-            if text not in self._calls:
-                self.texts.append(text)
-                self._calls[text] = len(self.texts)
-            delta = self._calls[text] - code
+            delta = self._number(text) - code
             if not runs or runs[-1][1] != delta:
                 runs.append((code, delta))
         return runs
