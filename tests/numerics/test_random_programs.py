@@ -15,6 +15,9 @@ from helpers.choose import Chooser, Drawn, Seeded
 from helpers.expect import same_bits
 from helpers.programs import Function, generate
 
+# A random literal may become a rounder one.
+pytestmark = pytest.mark.filterwarnings("ignore::kina.KinaWarning")
+
 FUNCTIONS = 5
 """Per module: a library costs far more to build than one more function in it."""
 
