@@ -1,22 +1,19 @@
-"""Finding and running the tools, and the code that they must leave safe."""
+"""Finding and running the tools."""
 
 from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from kina.backend import codegen, pipeline, toolchain
-from kina.backend.frames import check_allocations
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS, host_cpu
 from kina.backend.toolchain import CC, LLC, MLIR_OPT, TOOLS, Tool, find, run
 from kina.errors import KinaToolchainError, KinaValueError
-from kina.status import OUT_OF_MEMORY
 
 
 def fake(folder: Path, name: str, version: str) -> Path:
@@ -202,10 +199,9 @@ def test_host_cpu_tells_features() -> None:
     assert len(host_cpu()) > 10
 
 
-@pytest.mark.parametrize("schedule", [None, "schedule.mlir"])
-def test_order_of_the_last_passes(schedule: str | None) -> None:
+def test_order_of_the_last_passes() -> None:
     """The bare-pointer option is silently ignored if another pass converts functions first."""
-    passes = pipeline.mlir_passes(schedule)
+    passes = pipeline.TO_LLVM
     names = [item.name for item in passes]
     functions = names.index("convert-func-to-llvm")
     assert "use-bare-ptr-memref-call-conv=true" in passes[functions].argument
@@ -213,128 +209,6 @@ def test_order_of_the_last_passes(schedule: str | None) -> None:
     assert before <= set(names[:functions])
     assert "convert-to-llvm" not in names
     assert "reconcile-unrealized-casts" in names[functions:]
-
-
-TWO_TEMPORARIES = """\
-func.func @kina_f(%n: i64, %x: memref<f32>, %y: memref<f32>) -> i32 {
-  %size = arith.index_cast %n : i64 to index
-  %in = memref.reinterpret_cast %x to offset: [0], sizes: [%size], strides: [1]
-    : memref<f32> to memref<?xf32>
-  %out = memref.reinterpret_cast %y to offset: [0], sizes: [%size], strides: [1]
-    : memref<f32> to memref<?xf32>
-  %a = memref.alloc(%size) : memref<?xf32>
-  linalg.exp ins(%in : memref<?xf32>) outs(%a : memref<?xf32>)
-  %large = arith.cmpi sgt, %n, %n : i64
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  scf.for %i = %c0 to %size step %c1 {
-    %b = memref.alloc(%size) : memref<?xf32>
-    linalg.log ins(%a : memref<?xf32>) outs(%b : memref<?xf32>)
-    linalg.add ins(%a, %b : memref<?xf32>, memref<?xf32>) outs(%out : memref<?xf32>)
-    memref.dealloc %b : memref<?xf32>
-  }
-  memref.dealloc %a : memref<?xf32>
-  %ok = arith.constant 0 : i32
-  return %ok : i32
-}
-"""
-
-FAILING_MALLOC = """\
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-static int left, held;
-void *malloc(size_t n);
-void *__libc_malloc(size_t n);
-void __libc_free(void *p);
-void *malloc(size_t n) {
-  if (n < 4000) return __libc_malloc(n);
-  if (left-- <= 0) return NULL;
-  held++;
-  return __libc_malloc(n);
-}
-void free(void *p) { if (p) { held--; } }
-int32_t kina_f(int64_t n, const float *x, float *y);
-static float x[1024], y[1024];
-int main(void) {
-  for (int allowed = 0; allowed < 4; allowed++) {
-    left = allowed; held = 0;
-    int32_t status = kina_f(1024, x, y);
-    printf("%d %d\\n", (int)status, held);
-  }
-  return 0;
-}
-"""
-
-
-def lower(mlir: str) -> str:
-    """LLVM IR of bufferized MLIR, before the checks."""
-    lowered = run(MLIR_OPT, pipeline.arguments(pipeline.TO_LLVM), mlir)
-    return run(toolchain.MLIR_TRANSLATE, ["--mlir-to-llvmir"], lowered)
-
-
-def test_every_malloc_is_checked(tmp_path: Path) -> None:
-    """With 0, 1, 2, … successful allocations: status -1 until all succeed, and nothing leaks."""
-    target = TARGETS["native"]
-    ir = codegen.optimise(check_allocations(lower(TWO_TEMPORARIES)), target, ["kina_f"])
-    codegen.to_object(ir, target, tmp_path / "f.o")
-    (tmp_path / "main.c").write_text(FAILING_MALLOC)
-    program = tmp_path / "main"
-    run(CC, ["-O0", "-fno-builtin", "-o", program, tmp_path / "main.c", tmp_path / "f.o", "-lm"])
-    done = subprocess.run([program], capture_output=True, text=True, check=True)
-    statuses = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert statuses[:2] == [(OUT_OF_MEMORY, 0), (OUT_OF_MEMORY, 0)]
-    assert [held for _, held in statuses] == [0] * 4
-    # Each turn of the loop allocates: 3 allocations do not do for 1024 turns.
-    assert [status for status, _ in statuses] == [OUT_OF_MEMORY] * 4
-
-
-def test_enough_memory(tmp_path: Path) -> None:
-    target = TARGETS["native"]
-    ir = codegen.optimise(check_allocations(lower(TWO_TEMPORARIES)), target, ["kina_f"])
-    codegen.to_object(ir, target, tmp_path / "f.o")
-    enough = FAILING_MALLOC.replace("allowed < 4", "allowed < 1").replace(
-        "left = allowed", "left = 2000"
-    )
-    (tmp_path / "main.c").write_text(enough)
-    program = tmp_path / "main"
-    run(CC, ["-O0", "-fno-builtin", "-o", program, tmp_path / "main.c", tmp_path / "f.o", "-lm"])
-    done = subprocess.run([program], capture_output=True, text=True, check=True)
-    assert done.stdout == "0 0\n"
-
-
-def test_unreportable_allocation_is_refused() -> None:
-    """An allocation in a function without a status, such as an outlined parallel body."""
-    ir = lower(TWO_TEMPORARIES).replace("define i32 @kina_f", "define void @kina_f")
-    with pytest.raises(KinaToolchainError, match="kina_f: a temporary is allocated where"):
-        check_allocations(ir)
-
-
-def test_allocas_move_to_the_entry() -> None:
-    """An alloca in a loop would grow the stack with each turn."""
-    mlir = TWO_TEMPORARIES.replace(
-        "%b = memref.alloc(%size) : memref<?xf32>",
-        (
-            "%s = memref.alloca() : memref<f32>\n"
-            "    %v = memref.load %in[%i] : memref<?xf32>\n"
-            "    memref.store %v, %s[] : memref<f32>\n"
-            "    %b = memref.alloc(%size) : memref<?xf32>\n"
-            "    %w = memref.load %s[] : memref<f32>\n"
-            "    memref.store %w, %out[%i] : memref<?xf32>"
-        ),
-    )
-    ir = check_allocations(lower(mlir))
-    body = ir[ir.index("@kina_f") :]
-    entry = body[: body.index("\n\n")]
-    assert body.count("alloca float") == 1
-    assert "alloca float" in entry
-    # Still valid, under names that fit the rest.
-    codegen.optimise(ir, TARGETS["native"], ["kina_f"])
-
-
-def test_text_without_allocations_is_left_alone() -> None:
-    ir = 'define i32 @f(i32 %0) {\n  ret i32 %0\n}\n\n!0 = !{!"x"}\n'
-    assert check_allocations(ir) == ir
 
 
 def test_other_machine_without_its_compiler(bare: Path) -> None:
