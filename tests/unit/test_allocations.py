@@ -1,0 +1,95 @@
+"""Memory of compiled functions: every allocation is checked, and nothing leaks where one fails."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.same_bits_programs import CORE, source
+from kina.backend import codegen
+from kina.backend.lowering import lower
+from kina.backend.options import Options
+from kina.backend.stages import checked
+from kina.backend.targets import TARGETS
+from kina.backend.toolchain import CC, run
+from kina.frontend.source import Source
+from kina.status import OUT_OF_MEMORY
+
+BOTH = pytest.mark.parametrize("fast", [True, False], ids=["scheduled", "plain"])
+PROGRAM = """let f = fn(x: tensor<F32, [1024, 1024]>) -> tensor<F32, [1024, 1024]> {
+  x.softmax(axis=0).softmax(axis=1).softmax(axis=0).softmax(axis=1)
+}"""
+FAILING_MALLOC = """\
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int left, held, taken;
+void *__libc_malloc(size_t n);
+void __libc_free(void *p);
+void *malloc(size_t n) {
+  if (n < 4000) return __libc_malloc(n);
+  if (left-- <= 0) return NULL;
+  held++; taken++;
+  return __libc_malloc(n);
+}
+void free(void *p) { if (p) { held--; __libc_free(p); } }
+int32_t kina_f(const float *x, float *y);
+static float x[1024 * 1024], y[1024 * 1024];
+int main(void) {
+  for (int allowed = 0; allowed < 40; allowed++) {
+    left = allowed; held = 0; taken = 0;
+    int32_t status = kina_f(x, y);
+    fprintf(stderr, "%d %d %d\\n", (int)status, held, taken);
+  }
+  return 0;
+}
+"""
+
+
+def lowered(program: str, *, fast: bool) -> tuple[str, list[str]]:
+    """The code for mlir-opt and the names of its functions."""
+    options = Options("native", fast=fast, threads=False)
+    part = lower(checked(Source("t.kina", program), options), options)
+    return part.code, [function.symbol for function in part.functions]
+
+
+@BOTH
+def test_a_failed_allocation_is_a_status_and_leaks_nothing(fast: bool, tmp_path: Path) -> None:
+    """With 0, 1, 2, … successful allocations: status -1 until all succeed."""
+    code, symbols = lowered(PROGRAM, fast=fast)
+    target = TARGETS["native"]
+    llvm_ir = codegen.optimise(codegen.to_llvm_ir(code), target, symbols)
+    codegen.to_object(llvm_ir, target, tmp_path / "f.o")
+    (tmp_path / "main.c").write_text(FAILING_MALLOC)
+    program = tmp_path / "main"
+    run(CC, ["-O0", "-fno-builtin", "-o", program, tmp_path / "main.c", tmp_path / "f.o", "-lm"])
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    calls = [tuple(map(int, line.split())) for line in done.stderr.splitlines()]
+    needed = calls[-1][2]
+    assert needed > 0
+    assert [held for _, held, _ in calls] == [0] * 40
+    assert [status for status, _, _ in calls] == [OUT_OF_MEMORY] * needed + [0] * (40 - needed)
+
+
+@BOTH
+def test_every_allocation_is_compared_with_null(fast: bool) -> None:
+    code, _ = lowered(source(CORE), fast=fast)
+    lines = codegen.to_llvm_ir(code).splitlines()
+    made = [line.split()[0] for line in lines if " = call ptr @malloc(" in line]
+    assert made
+    for function in "\n".join(lines).split("\n}\n"):
+        for line in function.splitlines():
+            if " = call ptr @malloc(" in line:
+                assert f"ptrtoint ptr {line.split()[0]} to i64" in function
+
+
+def test_kernels_are_loops_over_memory() -> None:
+    """No tensor and no linalg is left in one, and nothing is allocated."""
+    code, _ = lowered(source(CORE), fast=True)
+    kernels = [part for part in code.split("\n  func.func ") if part.startswith("private @kina_")]
+    assert len(kernels) > len(CORE)
+    for kernel in kernels:
+        for word in ("linalg.", "tensor.", "memref.alloc("):
+            assert word not in kernel
