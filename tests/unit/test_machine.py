@@ -1,0 +1,70 @@
+"""A machine's model decides how fast programs are, and not one bit of what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kina
+from helpers.same_bits_programs import arguments, source
+from kina.frontend.check import check
+from kina.frontend.source import Source
+from kina.machine import MACHINES, USUAL, Machine
+
+CHOSEN: dict[str, tuple[int, ...]] = {
+    "log_softmax_rows": (65, 1000),
+    "log_softmax_columns": (65,),
+    "sum_rows": (16385,),
+    "sum_columns": (130,),
+    "stats_rows": (65,),
+    "nll": (65, 1000),
+    "dnll": (65,),
+}
+SIZES = (63, 64, 1000, 16385)
+ABSURD = {
+    "streams all": Machine(
+        streamed=64, long_row=64, next_row=(1, 1 << 30), first_level=1, small=1, grain=1, cheap=0
+    ),
+    "streams nothing": Machine(
+        streamed=1 << 60, next_row=(0, 0), cheap=1000, costly=1, access=1000, many_rows=1, deep=8
+    ),
+    "narrow": Machine(
+        band=16, narrow_bands=(4, 1), links=1, ahead=64, steps_ahead=1, access=0, deep=8, stack=0
+    ),
+}
+Results = Mapping[tuple[str, int], list[bytes]]
+
+
+def results(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """The bits of every call, compiled afresh."""
+    monkeypatch.setenv("KINA_CACHE", str(folder))
+    text = source(CHOSEN)
+    module, signatures = kina.compile(text), check(Source("t.kina", text)).signatures
+    found: dict[tuple[str, int], list[bytes]] = {}
+    for name, twins in CHOSEN.items():
+        calls = [(name, size) for size in SIZES] + [(f"{name}_{size}", size) for size in twins]
+        for function, size in calls:
+            got = module[function](*arguments(signatures[function], size))
+            arrays = got if isinstance(got, tuple) else (got,)
+            found[function, size] = [np.asarray(array).tobytes() for array in arrays]
+    return found
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What the usual machine computes."""
+    with pytest.MonkeyPatch.context() as patch:
+        return results(tmp_path_factory.mktemp("usual"), patch)
+
+
+@pytest.mark.parametrize("machine", ABSURD)
+def test_two_machines_give_the_same_bits(
+    machine: str, usual: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MACHINES, USUAL, ABSURD[machine])
+    got = results(tmp_path, monkeypatch)
+    assert got.keys() == usual.keys()
+    assert [call for call in got if got[call] != usual[call]] == []
