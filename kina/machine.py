@@ -23,6 +23,8 @@ class Machine:
     """Elements of a row that is long enough to be moved to whole cache lines."""
     ahead: int = 8192
     """Bytes from a load to what is fetched with it, in a walk that streams."""
+    walked: int = 1 << 21
+    """Elements from which on such a walk is fetched ahead."""
     next_row: tuple[int, int] = (1 << 7, 1 << 18)
     """Elements of a row that is worth fetching ahead: from, to; longer ones leave the cache."""
     nearest_row: int = 512
@@ -47,6 +49,8 @@ class Machine:
     """Up to so many scalar operations are repeated rather than kept."""
     costly: int = 128
     """Scalar operations that take as long as writing and reading an element of memory."""
+    long_body: int = 1024
+    """Scalar operations of one loop; a longer chain is cut, its value stored in between."""
     links: int = 4
     """Reductions, one after the other, in one kernel: those of two softmaxes or layer norms."""
     small: int = 256

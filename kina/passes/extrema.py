@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 SETTLED = "kina.settled"
 """A discardable attribute of an `arith.maximumf` or `arith.minimumf`."""
@@ -23,10 +22,3 @@ def settled(op: OpT) -> OpT:
     """`op`, marked: its users give the same whatever it makes of NaNs and of two zeros."""
     op.attributes[SETTLED] = UnitAttr()
     return op
-
-
-def settles_extrema(block: Block) -> bool:
-    """Whether `block` holds float extrema, all of them marked."""
-    kinds = arith.MaximumfOp, arith.MinimumfOp
-    extrema = [op for op in block.walk() if isinstance(op, kinds)]
-    return bool(extrema) and all(SETTLED in op.attributes for op in extrema)

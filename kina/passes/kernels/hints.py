@@ -78,11 +78,12 @@ class Hints:
     def shift(self, ops: Ops, value: SSAValue, at: Count, count: Count, lanes: int) -> Count:
         """How many elements a row starts after a whole line; 0 if it is not to be streamed."""
         large = self.streams(value, lanes)
-        if large is None or (isinstance(count, int) and count < self._machine.long_row):
+        least = max(self._machine.long_row, lanes)
+        if large is None or (isinstance(count, int) and count < least):
             return 0
         buffer = self._function.buffer(value)
         off = self._past_line(ops, buffer, at)
-        long = ops.add(arith.CmpiOp(ops.index(count), ops.index(self._machine.long_row), "uge"))
+        long = ops.add(arith.CmpiOp(ops.index(count), ops.index(least), "uge"))
         moves = ops.add(arith.AndIOp(large, long))
         elements = ops.divide(off, bytes_of(element_type(buffer)))
         return ops.add(arith.SelectOp(moves, ops.index(elements), ops.index(0)))

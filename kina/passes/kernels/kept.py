@@ -12,13 +12,22 @@ from kina.passes.scheduling.kernels import Kernel
 
 
 def kept(kernel: Kernel, machine: Machine) -> set[SSAValue]:
-    """The stored values of elements that reductions read, if reading costs less than computing."""
+    """The stored values of elements that are read again, if reading costs less than computing.
+
+    Reductions read them, or a walk that would be too long a loop with what they take.
+    """
     stages = {stage.value: stage for stage in kernel.stages if is_element(kernel, stage)}
+    read = {value for stage in stages.values() for value, _ in stage.leaves}
     early: set[SSAValue] = set()
     for stage in kernel.stages:
         if stage.node.axis is not None:
             early.update(value for value in _behind(stages, stage) if value in kernel.outputs)
-    return {value for value in early if _cost(stages, stages[value]) > machine.access}
+    long = {
+        v
+        for v in read & set(kernel.outputs) & set(stages)
+        if stages[v].operations > machine.long_body
+    }
+    return long | {value for value in early if _cost(stages, stages[value]) > machine.access}
 
 
 def is_element(kernel: Kernel, stage: Stage) -> bool:

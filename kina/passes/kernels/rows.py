@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from kina.order import CHUNK, LANES
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.kernel import Strategy
-from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.ops import Count, Ops, bytes_of
 from kina.passes.kernels.reduction import Held, Reduction
 from kina.passes.kernels.step import Row, Step
 from kina.passes.scheduling.fusion import Stage
@@ -85,8 +85,16 @@ class Rows(Strategy):
                 step.write(stage, step.value(stage), stage.value)
             return ()
 
+        streams = streams and all(self._fills_lines(stage) for stage in stages)
         shift: Count = self._shift(row, stages[0]) if streams and self._lanes else 0
         self._walk(row, first, count, (), body, shift, streams=streams)
+
+    def _fills_lines(self, stage: Stage) -> bool:
+        """Whether a result's rows are long, or whole cache lines; run-time sizes may be."""
+        machine, (_, count) = self.function.machine, self._bounds()
+        if not isinstance(count, int) or count >= machine.long_row:
+            return True
+        return count * bytes_of(stage.element) % machine.line == 0
 
     def _shift(self, row: Row, stage: Stage) -> Count:
         """How many elements the row of a result lies after a whole cache line."""

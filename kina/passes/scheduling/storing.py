@@ -31,7 +31,7 @@ def stored(
     for value, node in nodes.items():
         behind.add(node)
         is_shared = len(readers[value]) + (value in wanted) > 1 and len(stages[value]) > 1
-        if is_shared and node.axis is None and behind.is_too_much(node):
+        if node.axis is None and (behind.is_too_much(node) if is_shared else behind.is_long(node)):
             behind.store(value)
     return behind.stored
 
@@ -85,18 +85,26 @@ class _Behind:
         self._depths[value] = 0
 
     def is_too_much(self, node: Node) -> bool:
-        """Whether a value takes more than memory does; the walk ends where that is known."""
+        """Whether a value takes more than memory does."""
         if self._depths[node.value] >= self.machine.links:
             return True
+        return self._costs_more(node, self.machine.costly)
+
+    def is_long(self, node: Node) -> bool:
+        """Whether the code for a value is more than compilers do well with in one loop."""
+        return self._costs_more(node, self.machine.long_body)
+
+    def _costs_more(self, node: Node, most: int) -> bool:
+        """Whether more scalar ops stand behind a value; the walk ends where that is known."""
         seen, pending, cost = {node.value}, [node], 0
-        while pending and cost <= self.machine.costly:
+        while pending and cost <= most:
             node = pending.pop()
             cost += max(1, self._costs[node.value])
             for source in _sources(node):
                 if source not in seen and self._is_repeated(source):
                     seen.add(source)
                     pending.append(self.nodes[source])
-        return cost > self.machine.costly
+        return cost > most
 
     def _is_repeated(self, value: SSAValue) -> bool:
         node = self.nodes.get(value)

@@ -51,7 +51,7 @@ def streams(kernel: Kernel, space: Space, machine: Machine) -> Iterator[Hint]:
         return
     for (value, access), stages in _walks(kernel).items():
         walked = space.access(kernel.frame, stages[0], access)
-        if len(stages) == 1 and space.axis in walked and _is_large(value, machine):
+        if len(stages) == 1 and space.axis in walked and _leaves_the_cache(value, machine):
             yield value, Size(machine.ahead // _bytes(value))
 
 
@@ -76,6 +76,12 @@ def _is_large(value: SSAValue, machine: Machine) -> bool:
     """Whether a tensor may be too large for a core's cache."""
     size = Size.product(shape_of(value))
     return bool(size.factors) or size.known * _bytes(value) >= machine.streamed
+
+
+def _leaves_the_cache(value: SSAValue, machine: Machine) -> bool:
+    """Whether a tensor that is walked once may be worth fetching ahead."""
+    size = Size.product(shape_of(value))
+    return bool(size.factors) or size.known >= machine.walked
 
 
 def large_results(kernel: Kernel, machine: Machine) -> Iterator[Hint]:
