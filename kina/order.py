@@ -40,33 +40,42 @@ def ordered_sum(x: NDArray[np.float32], axis: int) -> NDArray[Any]:
     """
     import numpy as np
 
+    return in_order(np.add, 0.0, x, axis)
+
+
+def in_order(join: np.ufunc, start: float, x: NDArray[np.float32], axis: int) -> NDArray[Any]:
+    """`x` joined along `axis` as sums are; every partial result starts from `start`."""
+    import numpy as np
+
+    last = axis == x.ndim - 1
     moved = np.moveaxis(np.asarray(x, np.float32), axis, 0)
-    if axis == x.ndim - 1:
-        parts = [_chunk(moved[i : i + CHUNK]) for i in range(0, len(moved), CHUNK)]
-    else:
-        parts = [_in_order(moved[i : i + BLOCK]) for i in range(0, len(moved), BLOCK)]
-    return _in_order(np.stack(parts) if parts else moved)
+    total = np.full(moved.shape[1:], start, np.float32)
+    step = chunk_of(interior=not last)
+    for first in range(0, len(moved), step):
+        part = moved[first : first + step]
+        total = join(total, _lanes(join, start, part) if last else _each(join, start, part))
+    return total
 
 
-def _chunk(elements: NDArray[np.float32]) -> NDArray[Any]:
+def _lanes(join: np.ufunc, start: float, elements: NDArray[np.float32]) -> NDArray[Any]:
     """The lanes of one chunk, then the halving tree."""
     import numpy as np
 
-    lanes = np.zeros((LANES, *elements.shape[1:]), np.float32)
-    for start in range(0, len(elements), LANES):
-        row = elements[start : start + LANES]
-        lanes[: len(row)] += row
+    lanes = np.full((LANES, *elements.shape[1:]), start, np.float32)
+    for first in range(0, len(elements), LANES):
+        row = elements[first : first + LANES]
+        lanes[: len(row)] = join(lanes[: len(row)], row)
     while len(lanes) > 1:
         half = len(lanes) // 2
-        lanes = lanes[:half] + lanes[half:]
+        lanes = join(lanes[:half], lanes[half:])
     return lanes[0]
 
 
-def _in_order(elements: NDArray[np.float32]) -> NDArray[Any]:
-    """One element after the other, from +0.0."""
+def _each(join: np.ufunc, start: float, elements: NDArray[np.float32]) -> NDArray[Any]:
+    """One element after the other."""
     import numpy as np
 
-    total = np.zeros(elements.shape[1:], np.float32)
+    total = np.full(elements.shape[1:], start, np.float32)
     for row in elements:
-        total = total + row
+        total = join(total, row)
     return total

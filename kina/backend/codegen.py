@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from kina.backend import pipeline
+from kina.backend import pipeline, scratch
 from kina.backend.targets import Target, host_machine
 from kina.backend.toolchain import (
     AR,
@@ -84,8 +83,8 @@ def to_llvm_ir(code: str) -> str:
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
     """LLVM IR after -O3, all but the `public` functions internal."""
-    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
-        listed = Path(folder, "public.txt")
+    with scratch.folder() as folder:
+        listed = folder / "public.txt"
         listed.write_text("\n".join(public), encoding="utf-8")
         return run(OPT, _optimise(target, listed), llvm_ir)
 
@@ -125,8 +124,8 @@ def merge(inputs: Sequence[Path], path: Path, target: Target) -> None:
 
     What they share among themselves becomes local: two such files can meet in one program.
     """
-    with tempfile.TemporaryDirectory(prefix="kina-") as folder:
-        merged, local = Path(folder, "merged.o"), Path(folder, "kina.o")
+    with scratch.folder() as folder:
+        merged, local = folder / "merged.o", folder / "kina.o"
         run(_c_compiler(target), ["-r", "-nostdlib", "-o", merged, *inputs])
         run(OBJCOPY, ["--localize-hidden", merged, local])
         if path.suffix == ".a":

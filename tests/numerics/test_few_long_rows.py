@@ -14,8 +14,8 @@ import pytest
 
 import kina
 from helpers.inputs import PROFILES, random_argument
-from helpers.ordered import ordered_sum
 from helpers.replay import differences
+from kina.order import ordered_sum
 
 N = 1 << 20
 SIZES = (N - 1, N, N + 1, N + 16383, N + 16448)

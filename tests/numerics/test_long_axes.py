@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kina
-from helpers.ordered import ordered_sum
+from kina.order import ordered_sum
 
 TEXT = """
 let row_sum = fn(x: tensor<F32, [B, N]>) -> tensor<F32, [B]> { x.reduce(op=sum, axis=1) }

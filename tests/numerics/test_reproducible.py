@@ -18,7 +18,6 @@ import pytest
 
 import kina
 from helpers import same_bits_programs as programs
-from helpers.ordered import ordered_sum
 from helpers.replay import Call, Machine, Replay, Results, differences, host_levels
 from kina.backend.build import build
 from kina.backend.cache import Artifact
@@ -26,6 +25,7 @@ from kina.backend.options import Options
 from kina.backend.stages import emit
 from kina.backend.targets import FAT, TARGETS, host_machine
 from kina.frontend.source import Source
+from kina.order import ordered_sum
 from kina.types import TensorType
 
 X86_64 = pytest.mark.skipif(host_machine() != "x86_64", reason="this machine is not x86-64")
