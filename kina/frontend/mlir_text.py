@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from kina.dialects.upstream import MISSING, is_unknown
 from kina.errors import KinaError
 from kina.frontend.source import Extent, Source
 from kina.frontend.xdsl_frontend import ProgramError
@@ -94,12 +95,17 @@ class _Reader(Parser):
         self.starts[operation] = self._open.pop()
         return operation
 
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        """The class of an operation; what schedule-cpu makes and xDSL lacks is an unknown one."""
+        return UnregisteredOp.with_name(name) if name in MISSING else super()._get_op_by_name(name)
+
     def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
         """An operation in the generic form; of some, xDSL knows only a part of what MLIR allows."""
         operation = super()._parse_generic_operation(op_type)
-        if op_type not in _OF_PLAIN_MEMREFS or not _has_strides(operation):
+        strided = op_type in _OF_PLAIN_MEMREFS and _has_strides(operation)
+        if not strided and not is_unknown(operation):
             return operation
-        # As schedule-cpu makes it: xDSL would refuse the layout.
+        # As schedule-cpu makes it: xDSL would refuse the layout, the lanes or the alignment.
         unknown = UnregisteredOp.with_name(operation.name).create(
             operands=operation.operands,
             result_types=operation.result_types,

@@ -9,9 +9,9 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import f16, i16, i64
 from xdsl.ir import SSAValue
 
+from kina.dialects.upstream import fence, prefetch, stream
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, vector_of
-from kina.passes.kernels.upstream import fence, prefetch, stream
 from kina.passes.scheduling.space import Size
 from kina.passes.scheduling.traffic import large_results, next_rows, next_steps, streams
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, cast
+from math import isfinite
+from typing import TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -24,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from kina.passes.kernels.upstream import lane_compare, lane_op, lane_select
+from kina.dialects.upstream import lane_compare, lane_op, lane_select
 
 INDEX = IndexType()
 Count: TypeAlias = int | SSAValue
@@ -64,6 +65,13 @@ def bytes_of(element: Attribute) -> int:
     """The size of an element in memory."""
     assert isinstance(element, FixedBitwidthType)
     return element.size
+
+
+def _is_plain(value: Attribute) -> TypeGuard[IntegerAttr | FloatAttr]:
+    """Whether xDSL reads back a number in a constant vector: it does not inf and NaN."""
+    if isinstance(value, FloatAttr):
+        return isfinite(value.value.data)
+    return isinstance(value, IntegerAttr)
 
 
 def _splat(
@@ -198,7 +206,7 @@ class Ops:
             return value
         kind = vector_of(value.type, lanes)
         made = value.owner
-        if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr | FloatAttr):
+        if isinstance(made, arith.ConstantOp) and _is_plain(made.value):
             return self.add(arith.ConstantOp(_splat(made.value, kind), kind))
         return self.add(vector.BroadcastOp(value, kind))
 

@@ -9,11 +9,11 @@ from typing import TypeAlias
 from xdsl.dialects import arith, linalg, tensor
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from kina.dialects.upstream import like
 from kina.passes.extrema import SETTLED
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.ops import INDEX, Count, Ops, element_type, is_vector, lanes_of, vector_of
-from kina.passes.kernels.upstream import like
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access
 

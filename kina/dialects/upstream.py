@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
     BoolAttr,
     IntegerAttr,
@@ -32,6 +32,17 @@ _NARROW: dict[type[Operation], type[Operation]] = {
 }  # fmt: skip
 """xDSL's comparisons make one truth value, its select takes one, its casts take one number."""
 
+MISSING = frozenset({"memref.prefetch", "llvm.fence"})
+"""Operations that xDSL does not have."""
+
+
+def is_unknown(op: Operation) -> bool:
+    """Whether an operation says more than xDSL's definition of it allows."""
+    if isinstance(op, vector.StoreOp):
+        return "alignment" in op.properties
+    kinds = [*op.operand_types, *op.result_types]
+    return type(op) in _NARROW and any(isinstance(kind, VectorType) for kind in kinds)
+
 
 def lane_select(mask: SSAValue, yes: SSAValue, no: SSAValue) -> Operation:
     """`arith.select` by lanes."""
@@ -41,7 +52,9 @@ def lane_select(mask: SSAValue, yes: SSAValue, no: SSAValue) -> Operation:
 def lane_compare(predicate: str, left: SSAValue, right: SSAValue, *, is_integer: bool) -> Operation:
     """`arith.cmpi` or `arith.cmpf` by lanes."""
     names = arith.CMPI_COMPARISON_OPERATIONS if is_integer else arith.CMPF_COMPARISON_OPERATIONS
-    properties = {"predicate": IntegerAttr(names.index(predicate), i64)}
+    properties: dict[str, Attribute] = {"predicate": IntegerAttr(names.index(predicate), i64)}
+    if not is_integer:
+        properties["fastmath"] = arith.FastMathFlagsAttr("none")
     lanes = cast(VectorType[Attribute], left.type).get_shape()
     return _NARROW[arith.CmpiOp if is_integer else arith.CmpfOp].create(
         operands=[left, right], result_types=[VectorType(i1, lanes)], properties=properties
