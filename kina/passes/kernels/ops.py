@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
-from typing import TypeAlias, TypeGuard, cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    AnyFloat,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FixedBitwidthType,
-    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -65,24 +62,6 @@ def bytes_of(element: Attribute) -> int:
     """The size of an element in memory."""
     assert isinstance(element, FixedBitwidthType)
     return element.size
-
-
-def _is_plain(value: Attribute) -> TypeGuard[IntegerAttr | FloatAttr]:
-    """Whether xDSL reads back a number in a constant vector: it does not inf and NaN."""
-    if isinstance(value, FloatAttr):
-        return isfinite(value.value.data)
-    return isinstance(value, IntegerAttr)
-
-
-def _splat(
-    value: IntegerAttr | FloatAttr, kind: VectorType[Attribute]
-) -> DenseIntOrFPElementsAttr[IntegerType | AnyFloat]:
-    """The constant whose every lane is `value`."""
-    if isinstance(value, FloatAttr):
-        floats = cast(VectorType[AnyFloat], kind)
-        return DenseIntOrFPElementsAttr.from_list(floats, [value.value.data])
-    integers = cast(VectorType[IntegerType], kind)
-    return DenseIntOrFPElementsAttr.from_list(integers, [value.value.data])
 
 
 class Ops:
@@ -206,8 +185,11 @@ class Ops:
             return value
         kind = vector_of(value.type, lanes)
         made = value.owner
-        if isinstance(made, arith.ConstantOp) and _is_plain(made.value):
-            return self.add(arith.ConstantOp(_splat(made.value, kind), kind))
+        # Not of floats: xDSL reads one that it printed as bits back as a number.
+        if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
+            integers = cast(VectorType[IntegerType], kind)
+            splat = DenseIntOrFPElementsAttr.from_list(integers, [made.value.value.data])
+            return self.add(arith.ConstantOp(splat, kind))
         return self.add(vector.BroadcastOp(value, kind))
 
     def counted(self, first: Count, kind: Attribute, lanes: int) -> SSAValue:
