@@ -1,8 +1,7 @@
 """Float maxima and minima for which neither NaNs nor the signs of zeros count.
 
 On most processors such an extremum is one instruction, one that has IEEE's say in both is four.
-Whoever makes an extremum is the one who knows, so it marks it; schedule-cpu tells the back end
-which kernels have no others.
+Whoever makes an extremum is the one who knows, so it marks it; kernels make one instruction of it.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import TypeVar
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
-SETTLED = "kina.settled"
-"""A discardable attribute of an `arith.maximumf` or `arith.minimumf`."""
+SETTLED = "settled"
+"""A discardable attribute of `arith.maximumf` and `arith.minimumf`; no name of ours, see seed 9."""
 
 OpT = TypeVar("OpT", bound=Operation)
 

@@ -148,7 +148,7 @@ def test_awkward_files(tmp_path: Path, command: str, name: str) -> None:
     [
         ("kina", "kina.log_softmax"),
         ("linalg", "linalg.generic"),
-        ("schedule", "transform.structured.vectorize"),
+        ("schedule", "vector.load"),
         ("llvm", "i32 @kina_nll("),
         ("asm", "kina_nll:"),
     ],

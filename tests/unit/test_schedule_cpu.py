@@ -284,7 +284,8 @@ def test_rows_walked_twice_fetch_the_next(size: int | str, expected: list[Fetche
     [
         ("F32", (64, 50257), 1, [(2, 2048)]),
         ("BF16", (128, 50257), 1, [(2, 4096)]),
-        ("BF16", (64, 50257), 1, []),
+        ("BF16", (64, 50257), 1, [(2, 4096)]),
+        ("BF16", (40, 50257), 1, []),
         ("F32", (8, 50257), 1, []),
         ("F32", (50257, 64), 0, []),
     ],
@@ -292,7 +293,7 @@ def test_rows_walked_twice_fetch_the_next(size: int | str, expected: list[Fetche
 def test_a_single_walk_of_much_is_fetched_ahead(
     dtype: str, shape: tuple[int, int], axis: int, expected: list[Fetched]
 ) -> None:
-    """8 KB before it is read, if it has 8 MB or more; never bands of fibers."""
+    """8 KB before it is read, if it has 2^21 elements or more; never bands of fibers."""
     module = scheduled(
         f"let f = fn(x: tensor<{dtype}, {list(shape)}>) -> tensor<{dtype}, [{shape[1 - axis]}]>"
         f" {{ x.reduce(op=max, axis={axis}) }}"

@@ -53,7 +53,6 @@ UNUSED = {
     "xdsl.dialects.affine",
     "xdsl.dialects.llvm",
     "xdsl.dialects.transform",
-    "xdsl.dialects.vector",
 }
 
 
