@@ -152,6 +152,10 @@ class Buffers:
             writable = bufferization.ToTensorOp(view, True, True)
             use.operation.operands[use.index] = insert(writable, empty)
 
+    def on_entry(self, op: Operation) -> SSAValue:
+        """What an op gives that is done on entry of the function."""
+        return append(op, self._allocations)
+
     def finish(self) -> None:
         """Allocates the temporaries on entry, and frees them where the function ends.
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from kina.passes.scheduling.buffers import INDEX, insert, insert_op
+from kina.passes.scheduling.buffers import INDEX, Buffers, insert, insert_op
 
 POINTER = llvm.LLVMPointerType()
 _DESCRIPTOR = llvm.LLVMStructType.from_type_list([POINTER, POINTER, i64])
@@ -36,13 +36,16 @@ class Captured:
         self._values = [v for v in outside if v not in self._constants]
         self._struct = llvm.LLVMStructType.from_type_list([_stored(v.type) for v in self._values])
 
-    def pack(self, before: Operation) -> SSAValue:
-        """The address of a struct with the values, made before an op."""
+    def pack(self, buffers: Buffers, before: Operation) -> SSAValue:
+        """The address of a struct with the values, made before an op.
+
+        The struct lies in the frame that the function has on entry, whatever branch this is.
+        """
         packed = insert(llvm.UndefOp(self._struct), before)
         for number, value in enumerate(self._values):
             packed = insert(_put(packed, number, _to_stored(value, before)), before)
-        one = insert(llvm.ConstantOp(IntegerAttr(1, i64), i64), before)
-        address = insert(llvm.AllocaOp(one, self._struct, _ALIGNMENT), before)
+        one = buffers.on_entry(llvm.ConstantOp(IntegerAttr(1, i64), i64))
+        address = buffers.on_entry(llvm.AllocaOp(one, self._struct, _ALIGNMENT))
         insert_op(llvm.StoreOp(packed, address), before)
         return address
 

@@ -71,4 +71,6 @@ class Team:
         self._caller.module.body.block.add_op(llvm.FuncOp(name, kind, body=Region(self.body)))
         self._caller.declare(RUN, [POINTER, POINTER, INDEX], [])
         task = insert(llvm.AddressOfOp(name, POINTER), before)
-        insert_op(func.CallOp(RUN, [task, captured.pack(before), size], []), before)
+        insert_op(
+            func.CallOp(RUN, [task, captured.pack(self._caller.buffers, before), size], []), before
+        )
