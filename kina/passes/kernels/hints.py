@@ -110,7 +110,7 @@ class Hints:
             for first in range(0, lanes, step):
                 line = self._selectable(inner, inner.lanes_of(made, range(first, first + step)))
                 inner.do(stream(line, buffer, inner.index(inner.plus(at, first))))
-            return ()
+            return _end(inner)
 
         def plain(inner: Ops) -> tuple[()]:
             inner.store(made, buffer, at, None)
@@ -149,7 +149,13 @@ class Hints:
 
             def drain(inner: Ops) -> tuple[()]:
                 inner.do(fence())
-                return ()
+                return _end(inner)
 
             ops.when(large, (), drain)
             return
+
+
+def _end(ops: Ops) -> tuple[()]:
+    """Ends a branch: an operation that xDSL does not know would be read back as its terminator."""
+    ops.index(0)
+    return ()
