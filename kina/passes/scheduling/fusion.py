@@ -31,8 +31,7 @@ class Stage:
     `leaves` are the tensors it reads with their accesses, one block argument each; the last
     argument of `block` is the accumulator or the unused output. `captured` are tensors that the
     body reads at computed places, `scalars` other values from outside. `position` is the argument
-    that counts along the reduced axis, if the body asks for it: as an input tensor, because
-    upstream's reduction tiling does not shift `linalg.index`.
+    that counts along the reduced axis, if the body asks for it.
     """
 
     node: Node
@@ -173,7 +172,7 @@ class Fuser:
         known.update(zip(op.results, new.results, strict=True))
 
     def _index(self, op: linalg.ops.IndexOp, dim: int, known: dict[SSAValue, SSAValue]) -> None:
-        """The index along `dim`. That of a reduced axis comes in as a tensor (see `Stage`)."""
+        """The index along `dim`. That of a reduced axis is an argument (see `Stage`)."""
         stage = self.stage
         if dim == stage.node.axis:
             casts = [use.operation for use in op.result.uses]

@@ -229,9 +229,3 @@ class Pieces:
         buffer = memref.AllocOp.get(element_of(value), 64, [DYNAMIC_INDEX], [count])
         self._scratch.append(append(buffer, self._block))
         return append(to_pointer(self._scratch[-1]), self._block)
-
-    def _here(self, op: Operation) -> SSAValue:
-        return insert(op, self._before)
-
-    def _index(self, size: Size) -> SSAValue:
-        return index_of(size, self._before)

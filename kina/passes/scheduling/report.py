@@ -53,12 +53,12 @@ def _loops(function: KernelFunction) -> Iterator[str]:
 def _stage(function: KernelFunction, stage: Stage) -> str:
     kernel = function.kernel
     stored = ", stored" if stage.value in kernel.outputs else ""
-    cost = f"{stage.operations} operations{stored}"
+    cost = f"{stage.operations} operations"
     if stage.node.axis is not None:
         order = "in order" if stage.node.is_ordered else "in any order"
-        return f"reduction by {combination(stage)[-1].name} {order}: {cost} per element"
+        return f"reduction by {combination(stage)[-1].name} {order}: {cost} per element{stored}"
     per = "element" if kernel.frame.is_full(stage) else "row"
-    return f"value of each {per}: {cost}"
+    return f"value of each {per}: {cost}{stored}"
 
 
 def _moved(function: KernelFunction) -> Iterator[tuple[str, int]]:
