@@ -8,30 +8,37 @@ states the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
-from kina.dtypes import DTYPES, I64, DType
+from kina.dtypes import I64, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
-from kina.types import Dim, Placement, TensorType, format_dims
+from kina.rule_parts import (
+    Attribute,
+    Attributes,
+    Blame,
+    RuleError,
+    axis_of,
+    check_axis,
+    check_host,
+    dims_of,
+    one_of,
+    without_axis,
+)
+from kina.types import Dim, TensorType, format_dims
 
-Attribute = int | str | DType | tuple[Dim, ...]
-"""A compile-time argument: an axis, the word of `op=`, a dtype, or dimensions."""
-
-Attributes = Mapping[str, Attribute]
-
-Blame = int | str | None
-"""Which operand (by position) or attribute (by name) is wrong; None: the whole operation."""
-
-
-class RuleError(Exception):
-    """A broken type rule, with what is to blame and, where evident, a way to fix it."""
-
-    def __init__(self, message: str, blame: Blame = None, help: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.blame = blame
-        self.help = help
+__all__ = [
+    "Attribute",
+    "Attributes",
+    "Blame",
+    "RuleError",
+    "broadcastable",
+    "check_axis",
+    "check_host",
+    "implemented_reductions",
+    "infer",
+    "without_axis",
+]
 
 
 def infer(name: str, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
@@ -50,7 +57,7 @@ def _check_dtype(op: Op, operand: TensorType) -> None:
         return
     raise RuleError(
         f"{op.name}: {op.operands[0]} has dtype {operand.dtype}, "
-        f"expected {_one_of(op.dtypes)}",
+        f"expected {one_of(op.dtypes)}",
         blame=0,
         help=_dtype_help(op),
     )  # fmt: skip
@@ -74,16 +81,6 @@ def _check_placement(op: Op, operands: Sequence[TensorType]) -> None:
         )
     if not op.device:
         check_host(op.name, first)
-
-
-def check_host(what: str, operand: TensorType) -> None:
-    """Refuse an operand on @device for an operation that has no checked device kernel."""
-    if operand.placement is Placement.HOST:
-        return
-    raise RuleError(
-        f"{what}: operand is on @device, expected @host: there is no checked device kernel",
-        blame=0,
-    )
 
 
 def _same_type(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
@@ -139,32 +136,13 @@ def broadcastable(source: Sequence[Dim], target: Sequence[Dim]) -> bool:
     return all(dim in (1, wanted) for dim, wanted in zip(source, tail, strict=True))
 
 
-def check_axis(name: str, axis: int, dims: Sequence[Dim]) -> None:
-    """Refuse an axis outside `0 .. rank-1`, with the non-negative spelling where there is one."""
-    rank = len(dims)
-    if 0 <= axis < rank:
-        return
-    help_ = f"count from 0: here axis={axis + rank}" if -rank <= axis < 0 else None
-    valid = f"expected 0 <= axis < {rank}" if rank else "a rank-0 tensor has no axis"
-    raise RuleError(
-        f"{name}: axis={axis} is out of range for shape {format_dims(dims)}, {valid}",
-        blame="axis",
-        help=help_,
-    )
-
-
-def without_axis(dims: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
-    """The dimensions with the one at `axis` removed (the seeds' σ \\ axis)."""
-    return (*dims[:axis], *dims[axis + 1 :])
-
-
 def _normalize(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    check_axis(op.name, _axis(attributes), operands[0].dims)
+    check_axis(op.name, axis_of(attributes), operands[0].dims)
     return operands[0]
 
 
 def _reduce(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    operand, axis = operands[0], _axis(attributes)
+    operand, axis = operands[0], axis_of(attributes)
     kind = attributes["op"]
     assert isinstance(kind, str)
     _check_reduction(kind, operand)
@@ -179,7 +157,7 @@ def _check_reduction(kind: str, operand: TensorType) -> None:
     reduction = REDUCTIONS.get(kind)
     if reduction is None:
         raise RuleError(
-            f"reduce: unknown op={kind}, expected {_one_of(implemented_reductions())}",
+            f"reduce: unknown op={kind}, expected {one_of(implemented_reductions())}",
             blame="op",
         )
     if not reduction.implemented:
@@ -187,7 +165,7 @@ def _check_reduction(kind: str, operand: TensorType) -> None:
     if operand.dtype.name not in reduction.dtypes:
         raise RuleError(
             f"reduce {kind}: operand has dtype {operand.dtype}, "
-            f"expected {_one_of(reduction.dtypes)}",
+            f"expected {one_of(reduction.dtypes)}",
             blame=0,
         )
     if not reduction.device:
@@ -201,7 +179,7 @@ def implemented_reductions() -> list[str]:
 
 def _take_along_axis(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
     values, indices = operands
-    axis = _axis(attributes)
+    axis = axis_of(attributes)
     if values.rank < 2:
         raise RuleError(
             f"{op.name}: values have shape {format_dims(values.dims)}, expected rank 2 or more",
@@ -245,7 +223,7 @@ def _gather(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> T
 
 
 def _broadcast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    operand, dims = operands[0], _dims(attributes)
+    operand, dims = operands[0], dims_of(attributes)
     if broadcastable(operand.dims, dims):
         return operand.with_dims(dims)
     raise RuleError(
@@ -256,7 +234,7 @@ def _broadcast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -
 
 
 def _reshape(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    operand, dims = operands[0], _dims(attributes)
+    operand, dims = operands[0], dims_of(attributes)
     if _count(operand.dims) == _count(dims):
         return operand.with_dims(dims)
     raise RuleError(
@@ -283,23 +261,6 @@ def _cast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Ten
     dtype = attributes["dtype"]
     assert isinstance(dtype, DType)
     return operands[0].with_dtype(dtype)
-
-
-def _axis(attributes: Attributes) -> int:
-    axis = attributes["axis"]
-    assert isinstance(axis, int)
-    return axis
-
-
-def _dims(attributes: Attributes) -> tuple[Dim, ...]:
-    dims = attributes["dims"]
-    assert isinstance(dims, tuple)
-    return dims
-
-
-def _one_of(names: Sequence[str] | frozenset[str]) -> str:
-    known = [name for name in DTYPES if name in names] or list(names)
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
 
 
 Rule = Callable[[Op, Sequence[TensorType], Attributes], TensorType]

@@ -18,6 +18,7 @@ ORDER = (
     ("errors", "dtypes", "status", "order", "machine"),
     ("types",),
     ("ops",),
+    ("rule_parts",),
     ("rules",),
     ("calls", "gradients", "arrays"),
     ("dialects",),
