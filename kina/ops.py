@@ -24,6 +24,10 @@ class Family(Enum):
     CAST = "cast"
 
 
+ELEMENTWISE = frozenset({Family.UNARY, Family.BINARY})
+"""Families of operations that act on elements, one at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """One operation: `operands` tensors in, one tensor out."""
@@ -47,6 +51,13 @@ class Op:
     """The scalar operation on integers."""
     numpy: str = ""
     """The NumPy twin, where one function is the whole meaning."""
+    in_float64: bool = False
+    """Whether the twin computes in float64: the operation promises accuracy instead of bits."""
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result is computed from one element of each operand."""
+        return self.family in ELEMENTWISE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +75,10 @@ OPS: dict[str, Op] = {
     for op in (
         Op("neg", Family.UNARY, ("operand",), NUMERIC, symbol="-", float_op="arith.negf",
            int_op="arith.subi", numpy="negative"),
-        Op("exp", Family.UNARY, ("operand",), FREM, float_op="math.exp", numpy="exp"),
-        Op("log", Family.UNARY, ("operand",), FREM, float_op="math.log", numpy="log"),
+        Op("exp", Family.UNARY, ("operand",), FREM, float_op="math.exp", numpy="exp",
+           in_float64=True),
+        Op("log", Family.UNARY, ("operand",), FREM, float_op="math.log", numpy="log",
+           in_float64=True),
         Op("sqrt", Family.UNARY, ("operand",), FREM, float_op="math.sqrt", numpy="sqrt"),
         Op("add", Family.BINARY, ("left", "right"), NUMERIC, symbol="+", float_op="arith.addf",
            int_op="arith.addi", numpy="add"),

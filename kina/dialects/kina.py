@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import cast
 
-from xdsl.ir import Dialect, SSAValue
+from xdsl.ir import Dialect, Operation, SSAValue
 
-from kina.dialects.base import KinaOp
-from kina.dialects.call import CallOp
-from kina.dialects.elementwise import (
-    AddOp,
-    CastOp,
-    ConstantOp,
-    DivOp,
-    ExpOp,
-    LogOp,
-    MulOp,
-    NegOp,
-    SqrtOp,
-    SubOp,
+from kina.dialects import (
+    call,
+    elementwise,
+    indexing,
+    internal,
+    invoke,
+    normalize,
+    reduce,
+    shaping,
+    vjp,
 )
-from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
-from kina.dialects.invoke import InvokeOp
-from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
-from kina.dialects.reduce import ReduceKeepOp, ReduceOp, ReductionKindAttr
-from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.dialects.base import KinaOp
+from kina.dialects.reduce import ReductionKindAttr
 from kina.dialects.types import LayoutAttr
-from kina.dialects.vjp import VjpOp
 from kina.ops import OPS
 from kina.rules import Attributes
 
-OP_CLASSES: dict[str, Callable[..., KinaOp]] = {
-    "neg": NegOp,
-    "exp": ExpOp,
-    "log": LogOp,
-    "sqrt": SqrtOp,
-    "add": AddOp,
-    "sub": SubOp,
-    "mul": MulOp,
-    "div": DivOp,
-    "broadcast": BroadcastOp,
-    "reshape": ReshapeOp,
-    "reduce": ReduceOp,
-    "reduce_keep": ReduceKeepOp,
-    "softmax": SoftmaxOp,
-    "log_softmax": LogSoftmaxOp,
-    "gather": GatherOp,
-    "take_along_axis": TakeAlongAxisOp,
-    "cast": CastOp,
+_MODULES = (elementwise, shaping, reduce, normalize, indexing, call, internal, vjp, invoke)
+"""The modules whose operations make the dialect."""
+
+
+def _defined(module: ModuleType) -> Iterator[type[Operation]]:
+    """The operations that a module defines: its classes with a name, not their bases."""
+    classes = (item for item in vars(module).values() if isinstance(item, type))
+    for item in classes:
+        is_named = issubclass(item, Operation) and "name" in vars(item)
+        if is_named and item.__module__ == module.__name__:
+            yield item
+
+
+_OPERATIONS = [op for module in _MODULES for op in _defined(module)]
+
+OP_CLASSES: dict[str, type[KinaOp]] = {
+    name: op
+    for op in _OPERATIONS
+    if issubclass(op, KinaOp) and (name := op.name.removeprefix("kina.")) in OPS
 }
 """The operation class of every row of the op table."""
 
@@ -56,39 +51,8 @@ OP_CLASSES: dict[str, Callable[..., KinaOp]] = {
 def build(name: str, operands: Sequence[SSAValue], attributes: Attributes) -> KinaOp:
     """Operation `name` of the op table; a `RuleError` where its type rule is broken."""
     arguments = [attributes[key] for key in OPS[name].attributes]
-    return OP_CLASSES[name](*operands, *arguments)
+    make = cast("Callable[..., KinaOp]", OP_CLASSES[name])
+    return make(*operands, *arguments)
 
 
-Kina = Dialect(
-    "kina",
-    [
-        NegOp,
-        ExpOp,
-        LogOp,
-        SqrtOp,
-        AddOp,
-        SubOp,
-        MulOp,
-        DivOp,
-        BroadcastOp,
-        ReshapeOp,
-        ReduceOp,
-        ReduceKeepOp,
-        SoftmaxOp,
-        LogSoftmaxOp,
-        GatherOp,
-        TakeAlongAxisOp,
-        CastOp,
-        ConstantOp,
-        CallOp,
-        CheckIndicesOp,
-        SelectAlongAxisOp,
-        ScatterAlongAxisOp,
-        ScatterAddOp,
-        EqualOp,
-        MaskOp,
-        VjpOp,
-        InvokeOp,
-    ],
-    [LayoutAttr, ReductionKindAttr],
-)
+Kina = Dialect("kina", _OPERATIONS, [LayoutAttr, ReductionKindAttr])

@@ -15,12 +15,9 @@ import numpy as np
 
 from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
-from kina.ops import OPS, Family, Op
+from kina.ops import ELEMENTWISE, OPS, Family, Op
 from kina.reference.numbers import convert, narrow, widen
 from kina.rules import Attributes
-
-IN_FLOAT64 = frozenset({"exp", "log"})
-"""Elementwise operations that promise accuracy instead of bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ Meaning = Callable[[Site, Sequence[Array]], Array]
 def _elementwise(site: Site, operands: Sequence[Array]) -> Array:
     wide = [widen(operand, site.dtype) for operand in operands]
     function: np.ufunc = getattr(np, site.op.numpy)
-    if site.op.name in IN_FLOAT64:
+    if site.op.in_float64:
         wide = [operand.astype(np.float64) for operand in wide]
     result = np.asarray(function(*wide))
     return (
@@ -176,8 +173,7 @@ def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
 
 
 _FAMILIES: dict[Family, Meaning] = {
-    Family.UNARY: _elementwise,
-    Family.BINARY: _elementwise,
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
     Family.REDUCE: _reduce,
     Family.CAST: _cast,
 }

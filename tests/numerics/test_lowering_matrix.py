@@ -21,7 +21,7 @@ from kina.dialects.kina import build
 from kina.dialects.types import to_ir
 from kina.dtypes import DTYPES, F32, I64
 from kina.errors import KinaToolchainError
-from kina.ops import OPS, REDUCTIONS, Family, Op
+from kina.ops import ELEMENTWISE, OPS, REDUCTIONS, Family, Op
 from kina.passes.lower_kina import LowerKina
 from kina.rules import Attributes, implemented_reductions, without_axis
 from kina.types import Dim, TensorType
@@ -127,8 +127,7 @@ def _gather(op: Op, dtype: str) -> Iterator[Case]:
 
 
 CASES = {
-    Family.UNARY: _plain,
-    Family.BINARY: _plain,
+    **dict.fromkeys(ELEMENTWISE, _plain),
     Family.NORMALIZE: _axes,
     Family.REDUCE: _reduce,
     Family.SHAPING: _shaping,

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.batch import check_case, chunks, compile_cases, sample
 from helpers.cases import Case, all_cases
+from helpers.oracles import ORACLES
 from kina.ops import OPS, Family
 
 
@@ -18,6 +19,10 @@ def _check_all(cases: list[Case], seeds: range) -> None:
     for position, case in enumerate(cases):
         for seed in seeds:
             check_case(case, module[f"f{position}"], seed)
+
+
+def test_every_operation_has_an_oracle() -> None:
+    assert set(OPS) - set(ORACLES) == set()
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -15,16 +15,56 @@ from kina.dialects.base import KinaOp
 from kina.dialects.kina import OP_CLASSES, Kina
 from kina.dialects.reduce import ReductionKind
 from kina.dialects.types import element_type, from_ir, to_ir
-from kina.dtypes import DTYPES, DType
-from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
+from kina.dtypes import DTYPES, FREM, DType
+from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS
+from kina.passes.expand_math import EXPANSIONS
+from kina.passes.lowering.elementwise import SCALAR_OPS
+from kina.passes.lowering.table import LOWERINGS
+from kina.passes.vjp.elementwise import ELEMENTWISE
+from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
 from kina.rules import implemented_reductions
 from kina.types import Placement, TensorType
 
+COMPOSITE = {"softmax", "log_softmax"}
+"""Operations that decompose-kina writes as others, so that lower-kina never meets them."""
 
-def test_every_operation_has_a_class_and_a_meaning() -> None:
-    assert OP_CLASSES.keys() == OPS.keys()
-    assert MEANINGS.keys() == OPS.keys()
+EXACT = {"math.sqrt"}
+"""Operations of `math` that every processor has and rounds alike."""
+
+FLOATING = {name for name, op in OPS.items() if op.dtypes & FREM}
+SCALARS = {op.float_op or op.int_op for op in OPS.values() if op.is_elementwise}
+
+TABLES: dict[str, tuple[set[str], set[str]]] = {
+    "a class in kina/dialects": (set(OPS), set(OP_CLASSES)),
+    "a meaning in kina/reference/meaning.py": (set(OPS), set(MEANINGS)),
+    "a lowering in kina/passes/lowering/table.py": (
+        set(OPS) - COMPOSITE,
+        {name for name, op in OP_CLASSES.items() if op in LOWERINGS},
+    ),
+    "a rule in kina/passes/vjp": (
+        FLOATING,
+        {name for name, op in OP_CLASSES.items() if op in RULES},
+    ),
+    "a scalar operation of MLIR": (SCALARS, set(SCALAR_OPS)),
+    "an expansion in kina/passes/expand_math.py": (
+        {name for name in SCALARS if name.startswith("math.")} - EXACT,
+        {op.name for op in EXPANSIONS},
+    ),
+}
+"""What needs an entry in each table, and what has one."""
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_no_operation_is_forgotten(what: str) -> None:
+    needed, found = TABLES[what]
+    forgotten = sorted(needed - found)
+    assert not forgotten, f"{', '.join(forgotten)}: no {what.split(maxsplit=1)[1]}"
+
+
+def test_no_table_knows_what_is_no_operation() -> None:
+    assert set(ELEMENTWISE) <= set(OPS)
+    assert set(MEANINGS) <= set(OPS)
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -58,10 +98,8 @@ def test_a_numpy_twin_is_an_elementwise_function(op: object) -> None:
 
 def test_elementwise_operations_have_scalar_operations_and_a_twin() -> None:
     for op in OPS.values():
-        elementwise = op.family in (Family.UNARY, Family.BINARY)
-        assert bool(op.float_op) is elementwise
-        assert bool(op.numpy) is elementwise
-        assert not op.int_op or elementwise
+        assert bool(op.float_op or op.int_op) is op.is_elementwise
+        assert not op.numpy or op.is_elementwise
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)

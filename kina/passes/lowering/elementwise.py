@@ -16,22 +16,9 @@ from kina.passes.lowering.generic import Body, generic, whole
 from kina.passes.lowering.storage import compute_element, load, store
 
 SCALAR_OPS: dict[str, type[Operation]] = {
-    op.name: op
-    for op in (
-        arith.NegfOp,
-        arith.AddfOp,
-        arith.SubfOp,
-        arith.MulfOp,
-        arith.DivfOp,
-        arith.AddiOp,
-        arith.SubiOp,
-        arith.MuliOp,
-        math.ExpOp,
-        math.LogOp,
-        math.SqrtOp,
-    )
+    op.name: op for op in (*arith.Arith.operations, *math.Math.operations)
 }
-"""The scalar operations that the op table names."""
+"""The scalar operations that the op table may name."""
 
 
 def elementwise(state: Lowering, op: KinaOp, body: Body) -> None:

@@ -9,22 +9,13 @@ from xdsl.dialects.func import CallOp as FuncCallOp
 from xdsl.ir import Operation
 
 from kina.dialects.call import CallOp
-from kina.dialects.elementwise import (
-    AddOp,
-    CastOp,
-    ConstantOp,
-    DivOp,
-    ExpOp,
-    LogOp,
-    MulOp,
-    NegOp,
-    SqrtOp,
-    SubOp,
-)
+from kina.dialects.elementwise import CastOp, ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.kina import OP_CLASSES
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.ops import OPS
 from kina.passes.lowering.calls import lower_call
 from kina.passes.lowering.casts import lower_cast
 from kina.passes.lowering.constants import lower_constant
@@ -48,7 +39,7 @@ from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
 LowerOp = Callable[[Lowering, Any], None]
 
 LOWERINGS: dict[type[Operation], LowerOp] = {
-    **dict.fromkeys((NegOp, ExpOp, LogOp, SqrtOp, AddOp, SubOp, MulOp, DivOp), lower_elementwise),
+    **{OP_CLASSES[op.name]: lower_elementwise for op in OPS.values() if op.is_elementwise},
     CastOp: lower_cast,
     ConstantOp: lower_constant,
     BroadcastOp: lower_broadcast,

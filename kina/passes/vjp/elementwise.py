@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -17,24 +17,41 @@ from kina.dialects.elementwise import (
     SqrtOp,
     SubOp,
 )
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, type_of
+
+ELEMENTWISE: dict[str, Rule] = {}
+"""The rule of each elementwise operation, by its name in the op table."""
 
 
+def rule_of(name: str) -> Callable[[Rule], Rule]:
+    """Enters a function as the rule of an operation."""
+
+    def enter(rule: Rule) -> Rule:
+        ELEMENTWISE[name] = rule
+        return rule
+
+    return enter
+
+
+@rule_of("neg")
 def neg(b: GradientBuilder, op: NegOp, ct: SSAValue) -> Sequence[Partial]:
     """`-ct`."""
     return [lambda: b.neg(ct)]
 
 
+@rule_of("exp")
 def exp(b: GradientBuilder, op: ExpOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct * y`."""
     return [lambda: b.cast(b.mul(b.widen(ct), b.wide_result(op)), type_of(ct).dtype)]
 
 
+@rule_of("log")
 def log(b: GradientBuilder, op: LogOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct / x`."""
     return [lambda: b.div(ct, op.operand)]
 
 
+@rule_of("sqrt")
 def sqrt(b: GradientBuilder, op: SqrtOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct / (y + y)`: the sum is exact."""
 
@@ -46,21 +63,25 @@ def sqrt(b: GradientBuilder, op: SqrtOp, ct: SSAValue) -> Sequence[Partial]:
     return [operand]
 
 
+@rule_of("add")
 def add(b: GradientBuilder, op: AddOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct`, twice."""
     return [lambda: ct, lambda: ct]
 
 
+@rule_of("sub")
 def sub(b: GradientBuilder, op: SubOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct` and `-ct`."""
     return [lambda: ct, lambda: b.neg(ct)]
 
 
+@rule_of("mul")
 def mul(b: GradientBuilder, op: MulOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct` times the other operand."""
     return [lambda: b.mul(ct, op.right), lambda: b.mul(ct, op.left)]
 
 
+@rule_of("div")
 def div(b: GradientBuilder, op: DivOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct / r`, and `-(ct / r) * (l / r)`."""
 

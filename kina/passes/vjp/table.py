@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from kina.dialects.elementwise import (
-    AddOp,
-    CastOp,
-    DivOp,
-    ExpOp,
-    LogOp,
-    MulOp,
-    NegOp,
-    SqrtOp,
-    SubOp,
-)
+from kina.dialects.elementwise import CastOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.kina import OP_CLASSES
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -24,14 +15,7 @@ from kina.passes.vjp import elementwise, indexing, normalize, reduce, shaping
 from kina.passes.vjp.builder import Rule
 
 RULES: dict[type[Operation], Rule] = {
-    NegOp: elementwise.neg,
-    ExpOp: elementwise.exp,
-    LogOp: elementwise.log,
-    SqrtOp: elementwise.sqrt,
-    AddOp: elementwise.add,
-    SubOp: elementwise.sub,
-    MulOp: elementwise.mul,
-    DivOp: elementwise.div,
+    **{OP_CLASSES[name]: rule for name, rule in elementwise.ELEMENTWISE.items()},
     CastOp: elementwise.cast,
     BroadcastOp: shaping.broadcast,
     ReshapeOp: shaping.reshape,

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from kina.arrays import numpy_dtype
 from kina.dialects.types import from_ir
+from kina.ops import OPS
 
 Arrays = Sequence[np.ndarray]
 
@@ -104,14 +105,7 @@ def _scatter_add(
 
 
 _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
-    "kina.neg": _ufunc(np.negative),
-    "kina.exp": _ufunc(np.exp),
-    "kina.log": _ufunc(np.log),
-    "kina.sqrt": _ufunc(np.sqrt),
-    "kina.add": _ufunc(np.add),
-    "kina.sub": _ufunc(np.subtract),
-    "kina.mul": _ufunc(np.multiply),
-    "kina.div": _ufunc(np.divide),
+    **{f"kina.{op.name}": _ufunc(getattr(np, op.numpy)) for op in OPS.values() if op.numpy},
     "kina.broadcast": lambda _op, shape, x: np.broadcast_to(x, shape),
     "kina.reshape": lambda _op, shape, x: np.reshape(x, shape),
     "kina.reduce": _reduce,

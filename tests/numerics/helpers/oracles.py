@@ -33,7 +33,7 @@ def expected(
     """What operation `name` may give on these operands; `shape` is the result's."""
     dtype = types[0].dtype
     with np.errstate(all="ignore"):
-        return _ORACLES[name](dtype, attributes, operands, shape)
+        return ORACLES[name](dtype, attributes, operands, shape)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
@@ -265,7 +265,7 @@ def _to_float(value: float | bool, source: DType, target: DType) -> float:
     return math.copysign(result, value) if source.is_float else result
 
 
-_ORACLES: dict[str, Callable[..., Expectation]] = {
+ORACLES: dict[str, Callable[..., Expectation]] = {
     "neg": _arithmetic(lambda x: -x),
     "add": _arithmetic(lambda x, y: x + y),
     "sub": _arithmetic(lambda x, y: x - y),

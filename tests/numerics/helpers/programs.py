@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from helpers.cases import Case, expression
+from helpers.cases import Case, expression, expression_of
 from helpers.choose import Chooser
 from helpers.inputs import PROFILES, random_array
 from helpers.literals import LITERALS, NUMBERS, literal_array
@@ -169,9 +169,9 @@ class _Maker:
         if attributes is None:
             return
         operands = [first]
-        if OPS[op].family is Family.BINARY:
+        if OPS[op].is_elementwise:
             same = [p for p in range(len(self.function.values)) if self._type(p) == type_]
-            operands.append(self.choose.one(same))
+            operands += [self.choose.one(same) for _ in OPS[op].operands[1:]]
         elif op == "gather":
             rank = self.choose.integer(0, 2)
             dims = tuple(self.choose.one((1, 2, 3)) for _ in range(rank))
@@ -298,7 +298,8 @@ class _Maker:
         constant = literal_array(type_.dtype, [number], self.function.shape(type_))
         left = self.choose.chance(50)
         name = self.function.values[position].name
-        text = f"{number} {op.symbol} {name}" if left else f"{name} {op.symbol} {number}"
+        names = [number, name] if left else [name, number]
+        text = expression_of(op.name, (), names)
         shape = self.function.shape(type_)
         case = Case(op.name, (type_, type_), (), (shape, shape))
         # The number is operand -1 (on the left) or 1: see `operands_of`.
