@@ -34,6 +34,8 @@ class KernelFunction:
     space: Space
     name: str
     machine: Machine
+    few: bool = False
+    """Whether there are so few rows that short code counts for more than speed."""
     sizes: dict[Size, SSAValue] = field(default_factory=dict)
     pointers: dict[SSAValue, SSAValue] = field(default_factory=dict)
     scalars: dict[SSAValue, SSAValue] = field(default_factory=dict)

@@ -6,7 +6,8 @@
         a row value:  scalar code
         one walk:     64 elements at a time, every result that is stored per element
 
-Without a reduced axis there is only the last walk, along the last loop.
+Without a reduced axis there is only the last walk, along the last loop. Where there are few rows
+of such a kernel, all of it is scalar code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Rows(Strategy):
 
     def __init__(self, function: KernelFunction) -> None:
         super().__init__(function)
-        self._along = function.space.last if function.space.sizes else None
+        walks = function.space.sizes and not function.few
+        self._along = function.space.last if walks else None
         width = None if self._along is None else function.bounds(self._along)[1]
         self._lanes = 0 if self._along is None else _lanes_for(width)
         function.strategy, function.lanes = "rows", self._lanes
