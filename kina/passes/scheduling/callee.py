@@ -74,9 +74,7 @@ class Callee:
         few: bool = False,
     ) -> None:
         self.name = caller.new_name()
-        self._function = function = KernelFunction(
-            kernel, space, self.name, caller.machine, few
-        )
+        self._function = function = KernelFunction(kernel, space, self.name, caller.machine, few)
         self._caller, self._before, self._axis = caller, before, space.axis
         made = build(function)
         if few:
