@@ -15,16 +15,15 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, f64, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, f64, i32, i64
 from xdsl.dialects.cf import AssertOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import ReinterpretCastOp
 from xdsl.dialects.tensor import EmptyOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
-from kina.passes.located import stamp
+from kina.passes.builder import Builder
 from kina.status import OUT_OF_MEMORY
 
 STATUS = "status"
@@ -78,21 +77,14 @@ def _unbounded(function: FuncOp) -> Iterator[tuple[EmptyOp, _Size]]:
 
 def _insert_check(op: EmptyOp, size: _Size) -> None:
     """Before `op`: its number of elements, in f64, is below `MAX_ELEMENTS`."""
-
-    def add(new: Operation) -> SSAValue:
-        stamp(new, op)
-        Rewriter.insert_op(new, InsertPoint.before(op))
-        return new.results[0]
-
-    product = add(arith.ConstantOp(FloatAttr(float(size.known), f64)))
+    at = Builder(op, op.location)
+    product = at.real(float(size.known), f64)
     for factor in size.factors:
-        as_float = add(arith.SIToFPOp(add(arith.IndexCastOp(factor, i64)), f64))
-        product = add(arith.MulfOp(product, as_float))
-    limit = add(arith.ConstantOp(FloatAttr(MAX_ELEMENTS, f64)))
-    check = AssertOp(add(arith.CmpfOp(product, limit, "olt")), "out of memory")
+        as_float = at.value(arith.SIToFPOp(at.value(arith.IndexCastOp(factor, i64)), f64))
+        product = at.value(arith.MulfOp(product, as_float))
+    fits = at.compare("olt", product, at.real(MAX_ELEMENTS, f64))
+    check = at.append(AssertOp(fits, "out of memory"))
     check.attributes[STATUS] = IntegerAttr(OUT_OF_MEMORY, i32)
-    stamp(check, op)
-    Rewriter.insert_op(check, InsertPoint.before(op))
 
 
 @dataclass(frozen=True)

@@ -75,13 +75,13 @@ def _replace(fused: math.FmaOp, kinds: dict[Attribute, str]) -> None:
 def _call(ops: Ops, operands: Sequence[SSAValue], kinds: dict[Attribute, str]) -> SSAValue:
     kind = operands[0].type
     kinds.setdefault(kind, f"{PREFIX}${lanes_of(operands[0]) or 1}")
-    return ops.add(func.CallOp(kinds[kind], operands, [kind]))
+    return ops.value(func.CallOp(kinds[kind], operands, [kind]))
 
 
 def _function(name: str, kind: Attribute) -> func.FuncOp:
     block = Block(arg_types=[kind] * 3)
     ops = Ops(block, block.args[0].location)
-    ops.do(func.ReturnOp(_fused(ops, *block.args)))
+    ops.append(func.ReturnOp(_fused(ops, *block.args)))
     signature = FunctionType.from_lists([kind] * 3, [kind])
     function = func.FuncOp(name, signature, Region(block), StringAttr("private"))
     # A scalar's loop may become vectors yet.
@@ -95,23 +95,23 @@ def _fused(ops: Ops, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
     x, y, z = (ops.cast(arith.ExtFOp, value, f64) for value in (a, b, c))
 
     def number(value: int) -> SSAValue:
-        return ops.spread(ops.add(arith.ConstantOp(IntegerAttr(value, i64))), lanes)
+        return ops.spread(ops.value(arith.ConstantOp(IntegerAttr(value, i64))), lanes)
 
-    zero = ops.spread(ops.add(arith.ConstantOp(FloatAttr(0.0, f64))), lanes)
+    zero = ops.spread(ops.value(arith.ConstantOp(FloatAttr(0.0, f64))), lanes)
 
     def subtract(left: SSAValue, right: SSAValue) -> SSAValue:
-        return ops.add(arith.SubfOp(left, right))
+        return ops.value(arith.SubfOp(left, right))
 
-    product = ops.add(arith.MulfOp(x, y))
-    total = ops.add(arith.AddfOp(product, z))
+    product = ops.value(arith.MulfOp(x, y))
+    total = ops.value(arith.AddfOp(product, z))
     # The error of the sum is Knuth's two-sum; where it has the other sign, the sum is too large.
     z_part = subtract(total, product)
     product_error = subtract(product, subtract(total, z_part))
-    error = ops.add(arith.AddfOp(product_error, subtract(z, z_part)))
+    error = ops.value(arith.AddfOp(product_error, subtract(z, z_part)))
     bits, error_bits = (ops.cast(arith.BitcastOp, value, i64) for value in (total, error))
-    even = ops.compare("eq", ops.add(arith.AndIOp(bits, number(1))), number(0))
-    tweak = ops.add(arith.AndIOp(even, ops.compare("one", error, zero)))
-    too_large = ops.compare("slt", ops.add(arith.XOrIOp(bits, error_bits)), number(0))
-    toward = ops.choose(too_large, number(-1), number(1))
-    odd = ops.add(arith.AddiOp(bits, ops.choose(tweak, toward, number(0))))
+    even = ops.compare("eq", ops.value(arith.AndIOp(bits, number(1))), number(0))
+    tweak = ops.value(arith.AndIOp(even, ops.compare("one", error, zero)))
+    too_large = ops.compare("slt", ops.value(arith.XOrIOp(bits, error_bits)), number(0))
+    toward = ops.select(too_large, number(-1), number(1))
+    odd = ops.value(arith.AddiOp(bits, ops.select(tweak, toward, number(0))))
     return ops.cast(arith.TruncFOp, ops.cast(arith.BitcastOp, odd, f64), element_type(a))

@@ -130,7 +130,7 @@ def _split(emit: Emitter, x: SSAValue, scaling: Scaling) -> tuple[SSAValue, SSAV
 
 def _power(emit: Emitter, exponent: SSAValue) -> SSAValue:
     """2^(exponent - 127)."""
-    return emit.bitcast(emit.binary(arith.ShLIOp, exponent, emit.integer(23)), f32)
+    return emit.bitcast(emit.binary(arith.ShLIOp, exponent, emit.word(23)), f32)
 
 
 def _large_to_small(
@@ -139,9 +139,9 @@ def _large_to_small(
     """Changes the scaling where x is negative."""
     step = LARGE.shift - SMALL.shift
     # the sign bit, as an integer: a blend uses it directly where there are no mask registers
-    negative = emit.compare_int("slt", emit.bitcast(x, i32), emit.integer(0))
+    negative = emit.compare("slt", emit.bitcast(x, i32), emit.word(0))
     less = emit.binary(arith.MulfOp, value, emit.bits(ONE - (step << 23)))
-    more = emit.binary(arith.AddiOp, exponent, emit.integer(step))
+    more = emit.binary(arith.AddiOp, exponent, emit.word(step))
     return emit.select(negative, less, value), emit.select(negative, more, exponent)
 
 
@@ -164,12 +164,12 @@ def expand_log(emit: Emitter, x: SSAValue) -> SSAValue:
     subnormal = emit.compare("olt", x, emit.bits(SMALLEST_NORMAL))
     grown = emit.binary(arith.MulfOp, x, emit.bits(TWO_POW_23))
     bits = emit.bitcast(emit.select(subnormal, grown, x), i32)
-    above = emit.binary(arith.SubiOp, bits, emit.integer(LOG_CUT))
-    exponent = emit.binary(arith.AndIOp, above, emit.integer(0xFF800000))
+    above = emit.binary(arith.SubiOp, bits, emit.word(LOG_CUT))
+    exponent = emit.binary(arith.AndIOp, above, emit.word(0xFF800000))
     m = emit.bitcast(emit.binary(arith.SubiOp, bits, exponent), f32)
-    shrunk = emit.binary(arith.SubiOp, exponent, emit.integer(23 << 23))
+    shrunk = emit.binary(arith.SubiOp, exponent, emit.word(23 << 23))
     exponent = emit.select(subnormal, shrunk, exponent)
-    e = emit.insert(arith.SIToFPOp(exponent, f32))  # e * 2^23, exactly
+    e = emit.value(arith.SIToFPOp(exponent, f32))  # e * 2^23, exactly
     f = emit.binary(arith.SubfOp, m, emit.bits(ONE))
     return _log_special(emit, x, _log_sum(emit, e, f))
 

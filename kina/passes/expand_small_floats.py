@@ -78,31 +78,31 @@ class Converter(Emitter):
 
     def mask(self, value: SSAValue, bits: int) -> SSAValue:
         """`value & bits`."""
-        return self.binary(arith.AndIOp, value, self.integer(bits))
+        return self.binary(arith.AndIOp, value, self.word(bits))
 
     def left(self, value: SSAValue, count: int) -> SSAValue:
         """`value << count`."""
-        return self.binary(arith.ShLIOp, value, self.integer(count))
+        return self.binary(arith.ShLIOp, value, self.word(count))
 
     def right(self, value: SSAValue, count: int) -> SSAValue:
         """`value >> count`, with zeros shifted in."""
-        return self.binary(arith.ShRUIOp, value, self.integer(count))
+        return self.binary(arith.ShRUIOp, value, self.word(count))
 
     def plus(self, value: SSAValue, constant: int) -> SSAValue:
         """`value + constant`, wrapping."""
-        return self.binary(arith.AddiOp, value, self.integer(constant))
+        return self.binary(arith.AddiOp, value, self.word(constant))
 
     def where(
         self, predicate: str, value: SSAValue, limit: int, yes: SSAValue, no: SSAValue
     ) -> SSAValue:
         """`yes` where `value` compares so with `limit`, else `no`."""
-        return self.select(self.compare_int(predicate, value, self.integer(limit)), yes, no)
+        return self.select(self.compare(predicate, value, self.word(limit)), yes, no)
 
 
 def extend(emit: Converter, value: SSAValue, form: Format) -> SSAValue:
     """The f32 equal to a small float."""
     code = emit.bitcast(value, IntegerType(form.width))
-    code = emit.insert(arith.ExtUIOp(code, i32))
+    code = emit.value(arith.ExtUIOp(code, i32))
     if form == BF16:
         return emit.bitcast(emit.left(code, form.width), f32)
     magnitude = emit.mask(code, form.sign - 1)
@@ -110,9 +110,9 @@ def extend(emit: Converter, value: SSAValue, form: Format) -> SSAValue:
     placed = emit.left(magnitude, form.drop)
     bits = _extend_finite(emit, magnitude, placed, form)
     if form.infinity is None:
-        bits = emit.where("eq", magnitude, form.nan, emit.integer(F32_QUIET_NAN), bits)
+        bits = emit.where("eq", magnitude, form.nan, emit.word(F32_QUIET_NAN), bits)
     else:
-        special = emit.binary(arith.OrIOp, placed, emit.integer(F32_INFINITY))
+        special = emit.binary(arith.OrIOp, placed, emit.word(F32_INFINITY))
         bits = emit.where("uge", magnitude, form.infinity, special, bits)
     return emit.bitcast(emit.binary(arith.OrIOp, bits, sign), f32)
 
@@ -137,15 +137,15 @@ def truncate(emit: Converter, value: SSAValue, form: Format) -> SSAValue:
     bits = emit.bitcast(value, i32)
     if form == BF16:
         code = _upper_half(emit, value, bits)
-        return emit.insert(arith.TruncIOp(code, IntegerType(form.width)))
+        return emit.value(arith.TruncIOp(code, IntegerType(form.width)))
     magnitude = emit.mask(bits, 0x7FFFFFFF)
     sign = emit.mask(emit.right(bits, 32 - form.width), form.sign)
     code = _round(emit, magnitude, form)
     if form.infinity is not None:
-        nan = emit.integer(form.nan)
+        nan = emit.word(form.nan)
         code = emit.where("ugt", magnitude, F32_INFINITY, nan, code)
     code = emit.binary(arith.OrIOp, code, sign)
-    return emit.insert(arith.TruncIOp(code, IntegerType(form.width)))
+    return emit.value(arith.TruncIOp(code, IntegerType(form.width)))
 
 
 def _upper_half(emit: Converter, value: SSAValue, bits: SSAValue) -> SSAValue:
@@ -153,7 +153,7 @@ def _upper_half(emit: Converter, value: SSAValue, bits: SSAValue) -> SSAValue:
     upper = emit.right(bits, BF16.drop)
     last = emit.mask(upper, 1)
     raised = emit.plus(emit.binary(arith.AddiOp, bits, last), (1 << (BF16.drop - 1)) - 1)
-    nan = emit.binary(arith.OrIOp, emit.mask(upper, BF16.sign), emit.integer(BF16.nan))
+    nan = emit.binary(arith.OrIOp, emit.mask(upper, BF16.sign), emit.word(BF16.nan))
     is_nan = emit.compare("uno", value, value)
     return emit.select(is_nan, nan, emit.right(raised, BF16.drop))
 
@@ -169,7 +169,7 @@ def _round(emit: Converter, magnitude: SSAValue, form: Format) -> SSAValue:
     raised = emit.plus(emit.binary(arith.AddiOp, magnitude, last), almost_half - form.rebias)
     code = emit.right(raised, form.drop)
     cap = form.nan if form.infinity is None else form.infinity
-    code = emit.binary(arith.MinUIOp, code, emit.integer(cap))
+    code = emit.binary(arith.MinUIOp, code, emit.word(cap))
     # adding a large power of two rounds a subnormal to its last place
     rounder = emit.bits(form.rounder)
     rounded = emit.binary(arith.AddfOp, emit.bitcast(magnitude, f32), rounder)

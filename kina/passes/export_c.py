@@ -29,13 +29,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import ReinterpretCastOp
 from xdsl.dialects.tensor import DimOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from kina.dialects.types import IRTensor
 from kina.errors import KinaError
+from kina.passes.builder import Builder
 from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.located import stamp
 from kina.types import Dim
@@ -64,16 +65,10 @@ class _Exporter:
 
     function: FuncOp
     block: Block
-    at: InsertPoint
-    """Where new operations go; what they all need stands before it."""
+    at: Builder
+    """What they all need comes first."""
     sizes: dict[str, SSAValue]
     """The run-time size of each symbol, as an index."""
-
-    def insert(self, op: Operation) -> SSAValue:
-        """Insert `op`, with the function's location; its result."""
-        stamp(op, self.function)
-        Rewriter.insert_op(op, self.at)
-        return op.results[0]
 
     def pointer(self, tensor: IRTensor, position: int, like: SSAValue | None) -> BlockArgument:
         """A new argument that points to the elements of `tensor`."""
@@ -91,7 +86,7 @@ class _Exporter:
         sizes = [self.sizes[dim] if isinstance(dim, str) else dim for dim in dims]
         shape = MemRefType(tensor.element_type, tensor.get_shape())
         strides = self.strides(sizes)
-        return self.insert(ReinterpretCastOp.from_dynamic(pointer, [0], sizes, strides, shape))
+        return self.at.value(ReinterpretCastOp.from_dynamic(pointer, [0], sizes, strides, shape))
 
     def strides(self, sizes: Sequence[SSAValue | int]) -> list[SSAValue | int]:
         """Row-major strides; known ones stay integers."""
@@ -106,13 +101,11 @@ class _Exporter:
             return left * right
         if left == 1:
             return right
-        return self.insert(MuliOp(self.index(left), self.index(right)))
+        return self.at.value(MuliOp(self.index(left), self.index(right)))
 
     def index(self, value: SSAValue | int) -> SSAValue:
         """`value` as an SSA index."""
-        if isinstance(value, SSAValue):
-            return value
-        return self.insert(ConstantOp(IntegerAttr(value, IndexType())))
+        return value if isinstance(value, SSAValue) else self.at.index(value)
 
 
 def _symbols(function: FuncOp) -> list[str]:
@@ -127,7 +120,7 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
     block = function.body.block
     first = block.first_op
     assert first is not None, "a function ends in its return"
-    exporter = _Exporter(function, block, InsertPoint.before(first), {})
+    exporter = _Exporter(function, block, Builder(first, function.location), {})
     parameters = list(block.args)
     _add_symbols(exporter, symbols)
     for parameter, dims in zip(parameters, parameter_dims, strict=True):
@@ -150,7 +143,7 @@ def _add_symbols(exporter: _Exporter, symbols: Sequence[str]) -> None:
     for position, symbol in enumerate(symbols):
         argument = exporter.block.insert_arg(i64, position, exporter.function.location)
         argument.name_hint = symbol
-        exporter.sizes[symbol] = exporter.insert(IndexCastOp(argument, IndexType()))
+        exporter.sizes[symbol] = exporter.at.value(IndexCastOp(argument, IndexType()))
 
 
 def _export_parameter(exporter: _Exporter, parameter: BlockArgument, dims: Sequence[Dim]) -> None:
@@ -158,7 +151,7 @@ def _export_parameter(exporter: _Exporter, parameter: BlockArgument, dims: Seque
     tensor = cast(IRTensor, parameter.type)
     pointer = exporter.pointer(tensor, parameter.index, parameter)
     memref = exporter.view(pointer, tensor, dims)
-    value = exporter.insert(ToTensorOp(memref, restrict=True))
+    value = exporter.at.value(ToTensorOp(memref, restrict=True))
     parameter.replace_all_uses_with(value)
     exporter.block.erase_arg(parameter)
     for use in list(value.uses):
@@ -180,7 +173,8 @@ def _export_results(exporter: _Exporter, result_dims: Sequence[Sequence[Dim]]) -
     """Write each result to a trailing pointer argument, just before the return."""
     end = exporter.function.get_return_op()
     assert end is not None, "a function ends in its return"
-    exporter.at = InsertPoint.before(end)
+    exporter.at = Builder(end, exporter.function.location)
+    stores = Builder(end, end.location)
     for value, dims in zip(end.operands, result_dims, strict=True):
         tensor = cast(IRTensor, value.type)
         pointer = exporter.pointer(tensor, len(exporter.block.args), None)
@@ -191,8 +185,7 @@ def _export_results(exporter: _Exporter, result_dims: Sequence[Sequence[Dim]]) -
             result_types=[[]],
             properties={"restrict": UnitAttr(), "writable": UnitAttr()},
         )
-        store.location = end.location
-        Rewriter.insert_op(store, exporter.at)
+        stores.append(store)
     Rewriter.replace_op(end, stamped := ReturnOp())
     stamp(stamped, exporter.function)
 

@@ -5,20 +5,20 @@ Nothing is cast any more: where a symbol of the callee meets a known size, the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.arith import ConstantOp, IndexCastOp
+from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.tensor import CastOp, EmptyOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from kina.dialects.invoke import InvokeOp
 from kina.dialects.types import IRTensor
-from kina.passes.located import stamp
+from kina.passes.builder import Builder
 from kina.passes.lowering.calls import SIZES
 from kina.passes.lowering.storage import tensor_type
 from kina.types import Dim
@@ -36,24 +36,18 @@ class Callee:
 
 def invoke(call: func.CallOp, callee: Callee, sizes: Mapping[str, SSAValue]) -> None:
     """Replace a call; `sizes` are those of the caller's symbols, as an index each."""
-
-    def insert(op: Operation) -> SSAValue:
-        stamp(op, call)
-        Rewriter.insert_op(op, InsertPoint.before(call))
-        return op.results[0]
-
+    at = Builder(call, call.location)
     binding = dict(zip(callee.symbols, _bound(call), strict=True))
-    passed = [_as_i64(insert, binding[symbol], sizes) for symbol in callee.symbols]
+    passed = [_as_i64(at, binding[symbol], sizes) for symbol in callee.symbols]
     inputs = [_uncast(operand) for operand in call.operands]
     outs: list[SSAValue] = []
     for result, dims in zip(call.results, callee.result_dims, strict=True):
         mine = tuple(binding[dim] if isinstance(dim, str) else dim for dim in dims)
         kind = tensor_type(cast(IRTensor, result.type).element_type, mine)
         dynamic = [sizes[dim] for dim in mine if isinstance(dim, str)]
-        outs.append(insert(EmptyOp(dynamic, kind)))
+        outs.append(at.value(EmptyOp(dynamic, kind)))
     op = InvokeOp(callee.symbol, passed, inputs, outs)
-    stamp(op, call)
-    Rewriter.insert_op(op, InsertPoint.before(call))
+    at.append(op)
     for old, new in zip(call.results, op.made, strict=True):
         _replace(old, new)
     Rewriter.erase_op(call)
@@ -65,12 +59,10 @@ def _bound(call: func.CallOp) -> list[Dim]:
     return [dim.data if isinstance(dim, StringAttr) else dim.value.data for dim in found]
 
 
-def _as_i64(
-    insert: Callable[[Operation], SSAValue], dim: Dim, sizes: Mapping[str, SSAValue]
-) -> SSAValue:
+def _as_i64(at: Builder, dim: Dim, sizes: Mapping[str, SSAValue]) -> SSAValue:
     if isinstance(dim, str):
-        return insert(IndexCastOp(sizes[dim], i64))
-    return insert(ConstantOp(IntegerAttr(dim, i64)))
+        return at.value(IndexCastOp(sizes[dim], i64))
+    return at.integer(dim, i64)
 
 
 def _uncast(value: SSAValue) -> SSAValue:

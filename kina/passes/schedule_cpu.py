@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from kina.machine import MACHINES, USUAL, Machine
+from kina.passes.builder import Builder
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of, shape_of
@@ -88,7 +89,7 @@ def _schedule_block(caller: Caller, block: Block) -> None:
             pending.append(step)
         else:
             for kernel in pending:
-                launch(caller, kernel, step)
+                launch(caller, kernel, Builder(step))
             pending.clear()
             _read_stored(step, plan, caller.buffers)
     lower_invocations(block, caller.buffers)
@@ -111,10 +112,11 @@ def _choose_destinations(plan: Plan, buffers: Buffers) -> None:
 
 def _read_stored(op: Operation, plan: Plan, buffers: Buffers) -> None:
     """Lets an op outside of the kernels, and what it contains, read what kernels stored."""
+    at = Builder(op)
     for user in op.walk():
         for i, operand in enumerate(user.operands):
             if base_of(operand) in plan.nodes and not isinstance(user, linalg.ops.GenericOp):
-                user.operands[i] = buffers.tensor(operand, op)
+                user.operands[i] = buffers.tensor(operand, at)
 
 
 def _erase_unused(block: Block) -> None:

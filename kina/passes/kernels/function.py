@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import FunctionType, MemRefType, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from kina.machine import Machine
-from kina.passes.kernels.ops import INDEX, Count, Ops
+from kina.passes.builder import INDEX
+from kina.passes.kernels.ops import Count, Ops
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, element_of, factors_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
@@ -103,7 +104,7 @@ class KernelFunction:
 
     def scratch(self, element: Attribute, lanes: int) -> SSAValue:
         """Memory on the stack for one vector, dead after its use."""
-        return self.entry.add(memref.AllocaOp.get(element, 64, [lanes]))
+        return self.entry.value(memref.AllocaOp.get(element, 64, [lanes]))
 
     def stage_of(self, value: SSAValue) -> Stage | None:
         """The stage of this kernel that makes a value."""

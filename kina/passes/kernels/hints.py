@@ -59,7 +59,7 @@ class Hints:
         size = bytes_of(element_type(buffer))
         start = ops.plus(at, self._function.size(fetch.distance))
         for line in range(0, max(self._machine.line, lanes * size), self._machine.line):
-            ops.do(prefetch(buffer, ops.index(ops.plus(start, line // size)), fetch.level))
+            ops.append(prefetch(buffer, ops.index(ops.plus(start, line // size)), fetch.level))
 
     # Streaming.
 
@@ -72,7 +72,7 @@ class Hints:
             ops = self._function.entry
             least = self._machine.streamed // size
             count = ops.index(self._function.size(self._large[value]))
-            self._streams[value] = ops.add(arith.CmpiOp(count, ops.index(least), "uge"))
+            self._streams[value] = ops.value(arith.CmpiOp(count, ops.index(least), "uge"))
         return self._streams[value]
 
     def shift(self, ops: Ops, value: SSAValue, at: Count, count: Count, lanes: int) -> Count:
@@ -83,16 +83,16 @@ class Hints:
             return 0
         buffer = self._function.buffer(value)
         off = self._past_line(ops, buffer, at)
-        long = ops.add(arith.CmpiOp(ops.index(count), ops.index(least), "uge"))
-        moves = ops.add(arith.AndIOp(large, long))
+        long = ops.value(arith.CmpiOp(ops.index(count), ops.index(least), "uge"))
+        moves = ops.value(arith.AndIOp(large, long))
         elements = ops.divide(off, bytes_of(element_type(buffer)))
-        return ops.add(arith.SelectOp(moves, ops.index(elements), ops.index(0)))
+        return ops.value(arith.SelectOp(moves, ops.index(elements), ops.index(0)))
 
     def _past_line(self, ops: Ops, buffer: SSAValue, at: Count) -> SSAValue:
-        base = self._function.entry.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        base = self._function.entry.value(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
         size = bytes_of(element_type(buffer))
         address = ops.index(ops.plus(base, ops.times(at, size)))
-        return ops.add(arith.AndIOp(address, ops.index(self._machine.line - 1)))
+        return ops.value(arith.AndIOp(address, ops.index(self._machine.line - 1)))
 
     def store(self, ops: Ops, made: SSAValue, value: SSAValue, at: Count, lanes: int) -> None:
         """Stores whole vectors, past the caches if the result is large and the place aligned."""
@@ -102,21 +102,21 @@ class Hints:
             ops.store(made, buffer, at, None)
             return
         off = self._past_line(ops, buffer, at)
-        aligned = ops.add(arith.CmpiOp(off, ops.index(0), "eq"))
+        aligned = ops.value(arith.CmpiOp(off, ops.index(0), "eq"))
 
         def past(inner: Ops) -> tuple[()]:
             # By lines: the optimiser forgets what kind of store it was when it splits vectors.
             step = self._machine.line // bytes_of(element_type(buffer))
             for first in range(0, lanes, step):
                 line = self._selectable(inner, inner.lanes_of(made, range(first, first + step)))
-                inner.do(stream(line, buffer, inner.index(inner.plus(at, first))))
+                inner.append(stream(line, buffer, inner.index(inner.plus(at, first))))
             return _end(inner)
 
         def plain(inner: Ops) -> tuple[()]:
             inner.store(made, buffer, at, None)
             return ()
 
-        ops.either(ops.add(arith.AndIOp(large, aligned)), past, plain)
+        ops.either(ops.value(arith.AndIOp(large, aligned)), past, plain)
 
     def _selectable(self, ops: Ops, line: SSAValue) -> SSAValue:
         """LLVM selects no such store of halves: one of integers, of which it cannot see otherwise.
@@ -126,20 +126,20 @@ class Hints:
         if element_type(line) != f16:
             return line
         lanes = self._machine.line // 2
-        bits = ops.add(arith.BitcastOp(line, vector_of(i16, lanes)))
-        mixed = ops.add(arith.OrIOp(bits, ops.spread(self._opaque_zero(), lanes)))
-        return ops.add(arith.BitcastOp(mixed, line.type))
+        bits = ops.value(arith.BitcastOp(line, vector_of(i16, lanes)))
+        mixed = ops.value(arith.OrIOp(bits, ops.spread(self._opaque_zero(), lanes)))
+        return ops.value(arith.BitcastOp(mixed, line.type))
 
     def _opaque_zero(self) -> SSAValue:
         if self._zero is None:
             entry = self._function.entry
             pointer = next(iter(self._streams))
             base = memref.ExtractAlignedPointerAsIndexOp.get(self._function.buffer(pointer))
-            wide = entry.add(arith.IndexCastOp(entry.add(base), i64))
-            top = entry.add(
-                arith.ShRUIOp(wide, entry.add(arith.ConstantOp.from_int_and_width(63, i64)))
+            wide = entry.value(arith.IndexCastOp(entry.value(base), i64))
+            top = entry.value(
+                arith.ShRUIOp(wide, entry.value(arith.ConstantOp.from_int_and_width(63, i64)))
             )
-            self._zero = entry.add(arith.TruncIOp(top, i16))
+            self._zero = entry.value(arith.TruncIOp(top, i16))
         return self._zero
 
     def finish(self) -> None:
@@ -148,7 +148,7 @@ class Hints:
         for large in self._streams.values():
 
             def drain(inner: Ops) -> tuple[()]:
-                inner.do(fence())
+                inner.append(fence())
                 return _end(inner)
 
             ops.when(large, (), drain)

@@ -1,4 +1,4 @@
-"""Appending loops, vectors and memory accesses to a block: an op goes in, its result comes out."""
+"""Building loops, vectors and memory accesses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    LocationAttr,
     MemRefType,
     VectorType,
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from kina.dialects.upstream import lane_compare, lane_op, lane_select
+from kina.passes.builder import INDEX, Builder
 
-INDEX = IndexType()
 Count: TypeAlias = int | SSAValue
 """A number, or the index value that holds it when the code runs."""
 Cast: TypeAlias = type[arith.BitcastOp | arith.ExtFOp | arith.TruncFOp]
@@ -64,29 +63,14 @@ def bytes_of(element: Attribute) -> int:
     return element.size
 
 
-class Ops:
-    """Appends to the end of `block`; counts that are known are folded."""
-
-    def __init__(self, block: Block, location: LocationAttr) -> None:
-        self.block, self.location = block, location
-
-    def add(self, op: Operation) -> SSAValue:
-        """Appends an op with a result."""
-        self.do(op)
-        return op.results[0]
-
-    def do(self, op: Operation) -> None:
-        """Appends an op."""
-        op.location = self.location
-        self.block.add_op(op)
+class Ops(Builder):
+    """A builder of loops over vectors; counts that are known are folded."""
 
     # Counts.
 
-    def index(self, count: Count) -> SSAValue:
+    def index(self, value: Count) -> SSAValue:
         """A count as an index value."""
-        if isinstance(count, SSAValue):
-            return count
-        return self.add(arith.ConstantOp.from_int_and_width(count, INDEX))
+        return value if isinstance(value, SSAValue) else super().index(value)
 
     def plus(self, left: Count, right: Count) -> Count:
         """left + right."""
@@ -94,13 +78,13 @@ class Ops:
             return left + right
         if left == 0 or right == 0:
             return right if left == 0 else left
-        return self.add(arith.AddiOp(self.index(left), self.index(right)))
+        return self.value(arith.AddiOp(self.index(left), self.index(right)))
 
     def minus(self, left: Count, right: Count) -> Count:
         """left - right."""
         if isinstance(left, int) and isinstance(right, int):
             return left - right
-        return left if right == 0 else self.add(arith.SubiOp(self.index(left), self.index(right)))
+        return left if right == 0 else self.value(arith.SubiOp(self.index(left), self.index(right)))
 
     def times(self, left: Count, right: Count) -> Count:
         """left * right."""
@@ -108,32 +92,32 @@ class Ops:
             return left * right
         if left == 1 or right == 1:
             return right if left == 1 else left
-        return self.add(arith.MuliOp(self.index(left), self.index(right)))
+        return self.value(arith.MuliOp(self.index(left), self.index(right)))
 
     def divide(self, left: Count, right: int) -> Count:
         """left / right, rounded down."""
         if isinstance(left, int):
             return left // right
-        return self.add(arith.DivUIOp(left, self.index(right)))
+        return self.value(arith.DivUIOp(left, self.index(right)))
 
     def remainder(self, left: Count, right: int) -> Count:
         """What is left of a division."""
         if isinstance(left, int):
             return left % right
-        return self.add(arith.RemUIOp(left, self.index(right)))
+        return self.value(arith.RemUIOp(left, self.index(right)))
 
     def down(self, left: Count, right: Count, first: Count) -> Count:
         """left - right, but not before the first."""
         if right == 0:
             return left
         moved = self.index(self.minus(left, right))
-        return self.add(arith.MaxSIOp(moved, self.index(first)))
+        return self.value(arith.MaxSIOp(moved, self.index(first)))
 
     def least(self, left: Count, right: Count) -> Count:
         """The smaller of two counts."""
         if isinstance(left, int) and isinstance(right, int):
             return min(left, right)
-        return self.add(arith.MinUIOp(self.index(left), self.index(right)))
+        return self.value(arith.MinUIOp(self.index(left), self.index(right)))
 
     # Control flow.
 
@@ -143,10 +127,10 @@ class Ops:
         """An `scf.for`; what it carries in the end."""
         block = Block(arg_types=[INDEX, *(start.type for start in starts)])
         inner = Ops(block, self.location)
-        inner.do(scf.YieldOp(*body(inner, block.args[0], block.args[1:])))
+        inner.append(scf.YieldOp(*body(inner, block.args[0], block.args[1:])))
         bounds = [self.index(bound) for bound in (first, end, step)]
         loop = scf.ForOp(bounds[0], bounds[1], bounds[2], starts, block)
-        self.do(loop)
+        self.append(loop)
         return list(loop.results)
 
     def when(
@@ -158,10 +142,10 @@ class Ops:
         """What `body` makes if the condition holds, else `starts`."""
         block = Block()
         inner = Ops(block, self.location)
-        inner.do(scf.YieldOp(*body(inner)))
+        inner.append(scf.YieldOp(*body(inner)))
         otherwise = [Block([scf.YieldOp(*starts)])]
         choice = scf.IfOp(condition, [start.type for start in starts], [block], otherwise)
-        self.do(choice)
+        self.append(choice)
         return list(choice.results)
 
     def either(
@@ -174,8 +158,8 @@ class Ops:
         blocks = [Block(), Block()]
         for block, fill in zip(blocks, (body, otherwise), strict=True):
             inner = Ops(block, self.location)
-            inner.do(scf.YieldOp(*fill(inner)))
-        self.do(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
+            inner.append(scf.YieldOp(*fill(inner)))
+        self.append(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
 
     # Vectors.
 
@@ -189,38 +173,37 @@ class Ops:
         if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
             integers = cast(VectorType[IntegerType], kind)
             splat = DenseIntOrFPElementsAttr.from_list(integers, [made.value.value.data])
-            return self.add(arith.ConstantOp(splat, kind))
-        return self.add(vector.BroadcastOp(value, kind))
+            return self.value(arith.ConstantOp(splat, kind))
+        return self.value(vector.BroadcastOp(value, kind))
 
     def counted(self, first: Count, kind: Attribute, lanes: int) -> SSAValue:
         """first, first + 1, … in the lanes, as integers of a kind."""
         start = self.index(first)
-        start = start if kind == INDEX else self.add(arith.IndexCastOp(start, kind))
+        start = start if kind == INDEX else self.value(arith.IndexCastOp(start, kind))
         if not lanes:
             return start
         whole = cast(VectorType[IntegerType], vector_of(kind, lanes))
         steps = DenseIntOrFPElementsAttr.from_list(whole, list(range(lanes)))
-        return self.add(
-            arith.AddiOp(self.spread(start, lanes), self.add(arith.ConstantOp(steps, whole)))
+        return self.value(
+            arith.AddiOp(self.spread(start, lanes), self.value(arith.ConstantOp(steps, whole)))
         )
 
-    def choose(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """`yes` where the condition holds."""
+    def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """`yes` where the condition holds, lane by lane where it has lanes, else `no`."""
         if is_vector(condition):
-            return self.add(lane_select(condition, yes, no))
-        return self.add(arith.SelectOp(condition, yes, no))
+            return self.value(lane_select(condition, yes, no))
+        return super().select(condition, yes, no)
 
     def compare(self, predicate: str, left: SSAValue, right: SSAValue) -> SSAValue:
         """`arith.cmpi` or `arith.cmpf`, as the elements are integers or floats."""
-        is_integer = isinstance(element_type(left), IntegerType | IndexType)
         if not is_vector(left):
-            compare = arith.CmpiOp if is_integer else arith.CmpfOp
-            return self.add(compare(left, right, predicate))
-        return self.add(lane_compare(predicate, left, right, is_integer=is_integer))
+            return super().compare(predicate, left, right)
+        is_integer = isinstance(element_type(left), IntegerType | IndexType)
+        return self.value(lane_compare(predicate, left, right, is_integer=is_integer))
 
     def lanes_of(self, value: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """A vector of some lanes of another."""
-        return self.add(
+        return self.value(
             vector.ShuffleOp(
                 value,
                 value,
@@ -238,34 +221,36 @@ class Ops:
         order = DenseArrayBase.from_list(i64, range(lanes))
         pairs = zip(pieces[::2], pieces[1::2], strict=True)
         return self.joined(
-            [self.add(vector.ShuffleOp(a, b, order, result_type=kind)) for a, b in pairs]
+            [self.value(vector.ShuffleOp(a, b, order, result_type=kind)) for a, b in pairs]
         )
 
     def lane(self, value: SSAValue, number: int) -> SSAValue:
         """One lane."""
-        return self.add(vector.ExtractOp(value, [number], element_type(value)))
+        return self.value(vector.ExtractOp(value, [number], element_type(value)))
 
     def mask(self, count: Count, lanes: int) -> SSAValue:
         """True in the first lanes."""
         kind = cast(VectorType[IntegerType], vector_of(i1, lanes))
         if isinstance(count, int):
             truth = [int(lane < count) for lane in range(lanes)]
-            return self.add(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, truth), kind))
-        return self.add(vector.CreateMaskOp([count], kind))
+            return self.value(
+                arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(kind, truth), kind)
+            )
+        return self.value(vector.CreateMaskOp([count], kind))
 
     def cast(self, kind: Cast, value: SSAValue, element: Attribute) -> SSAValue:
         """A value, or each of its lanes, as another type."""
         lanes = lanes_of(value)
         if not lanes:
-            return self.add(kind(value, element))
-        return self.add(lane_op(kind, [value], vector_of(element, lanes)))
+            return self.value(kind(value, element))
+        return self.value(lane_op(kind, [value], vector_of(element, lanes)))
 
     # Memory.
 
     def flat(self, pointer: SSAValue) -> SSAValue:
         """A bare pointer as a memref of one dimension, of a size that nobody asks for."""
         kind = MemRefType(element_type(pointer), [DYNAMIC_INDEX])
-        return self.add(
+        return self.value(
             memref.ReinterpretCastOp(
                 pointer, [], [self.index(1)], [], [0], [DYNAMIC_INDEX], [1], kind
             )
@@ -276,23 +261,23 @@ class Ops:
         place = [self.index(at)]
         element = element_type(buffer)
         if not lanes:
-            return self.add(memref.LoadOp.get(buffer, place))
+            return self.value(memref.LoadOp.get(buffer, place))
         kind = vector_of(element, lanes)
         if mask is None:
-            return self.add(vector.LoadOp(buffer, place, kind))
-        return self.add(vector.MaskedLoadOp(buffer, place, mask, self.zeros(kind), kind))
+            return self.value(vector.LoadOp(buffer, place, kind))
+        return self.value(vector.MaskedLoadOp(buffer, place, mask, self.zeros(kind), kind))
 
     def zeros(self, kind: VectorType[Attribute]) -> SSAValue:
         """A vector of zeros."""
         zero = DenseIntOrFPElementsAttr.from_list(cast(VectorType[IntegerType], kind), [0])
-        return self.add(arith.ConstantOp(zero, kind))
+        return self.value(arith.ConstantOp(zero, kind))
 
     def store(self, value: SSAValue, buffer: SSAValue, at: Count, mask: SSAValue | None) -> None:
         """Writes a scalar or a vector, of which only the unmasked lanes."""
         place = [self.index(at)]
         if not is_vector(value):
-            self.do(memref.StoreOp.get(value, buffer, place))
+            self.append(memref.StoreOp.get(value, buffer, place))
         elif mask is None:
-            self.do(vector.StoreOp(value, buffer, place))
+            self.append(vector.StoreOp(value, buffer, place))
         else:
-            self.do(vector.MaskedStoreOp(buffer, place, mask, value))
+            self.append(vector.MaskedStoreOp(buffer, place, mask, value))

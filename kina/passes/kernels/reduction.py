@@ -43,8 +43,8 @@ class Reduction:
         is_integer = isinstance(element_type(left[0]), IntegerType)
         equal = ops.compare("eq" if is_integer else "oeq", right[0], left[0])
         lower = ops.compare("slt", right[1], left[1])
-        wins = ops.add(arith.OrIOp(better, ops.add(arith.AndIOp(equal, lower))))
-        return [ops.choose(wins, *pair) for pair in zip(right, left, strict=True)]
+        wins = ops.value(arith.OrIOp(better, ops.value(arith.AndIOp(equal, lower))))
+        return [ops.select(wins, *pair) for pair in zip(right, left, strict=True)]
 
     def over_lanes(self, ops: Ops, held: Held, lanes: int) -> Held:
         """The lanes joined as a halving tree: j with j + 32, j + 16, …
@@ -64,4 +64,4 @@ class Reduction:
         """The new accumulators in the lanes that exist."""
         if mask is None:
             return new
-        return [ops.choose(mask, *pair) for pair in zip(new, old, strict=True)]
+        return [ops.select(mask, *pair) for pair in zip(new, old, strict=True)]

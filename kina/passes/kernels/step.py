@@ -10,10 +10,11 @@ from xdsl.dialects import arith, linalg, tensor
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.dialects.upstream import like
+from kina.passes.builder import INDEX
 from kina.passes.extrema import SETTLED
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
-from kina.passes.kernels.ops import INDEX, Count, Ops, element_type, is_vector, lanes_of, vector_of
+from kina.passes.kernels.ops import Count, Ops, element_type, is_vector, lanes_of, vector_of
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access
 
@@ -231,7 +232,7 @@ def on_lanes(ops: Ops, op: Operation, operands: Sequence[SSAValue]) -> Sequence[
     if SETTLED in op.attributes:
         left, right = (ops.spread(value, lanes) for value in operands)
         wins = "ogt" if isinstance(op, arith.MaximumfOp) else "olt"
-        return [ops.choose(ops.compare(wins, left, right), left, right)]
+        return [ops.select(ops.compare(wins, left, right), left, right)]
     if not lanes:
         new = type(op).create(
             operands=operands,
@@ -247,7 +248,7 @@ def on_lanes(ops: Ops, op: Operation, operands: Sequence[SSAValue]) -> Sequence[
             for value, keep in zip(operands, whole, strict=True)
         ]
         new = like(op, spread, [vector_of(kind, lanes) for kind in op.result_types])
-    ops.do(new)
+    ops.append(new)
     return new.results
 
 
@@ -258,4 +259,4 @@ def start_of(ops: Ops, output: SSAValue) -> SSAValue | None:
         return None
     constant = fill.inputs[0].owner
     assert isinstance(constant, arith.ConstantOp)
-    return ops.add(constant.clone())
+    return ops.value(constant.clone())

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.dialects.reduce import ReductionOp
 from kina.dtypes import DType
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.casts import resize
 from kina.passes.lowering.combiners import identity, reduce_fibers
 from kina.passes.lowering.context import Lowering

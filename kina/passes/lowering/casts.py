@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.elementwise import CastOp
 from kina.dtypes import BF16, DType, Kind
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.elementwise import elementwise
 from kina.passes.lowering.storage import load, store

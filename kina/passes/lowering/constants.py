@@ -21,7 +21,7 @@ from xdsl.ir import SSAValue
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.types import from_ir
 from kina.dtypes import BOOL
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import generic, whole
 

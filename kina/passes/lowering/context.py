@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute, SSAValue
 
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.generic import Access, whole
 from kina.passes.lowering.storage import storage_element, tensor_type
 from kina.types import Dim

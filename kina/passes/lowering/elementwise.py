@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from kina.dialects.base import KinaOp
 from kina.dtypes import DType
 from kina.ops import OPS
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Body, generic, whole
 from kina.passes.lowering.storage import compute_element, load, store

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.types import LayoutAttr, from_ir
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type

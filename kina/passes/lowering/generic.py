@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.dialects.types import IRTensor
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, SSAValue
 
 from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.casts import resize
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.elementwise import elementwise

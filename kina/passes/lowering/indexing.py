@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from kina.dialects.base import KinaOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.types import from_ir
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.places import prefix

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
+from kina.passes.builder import Builder
 from kina.passes.decompose_kina import NAN_ELSEWHERE
 from kina.passes.extrema import settled
 from kina.passes.lowering.argmax import lower_argmax
-from kina.passes.lowering.builder import Builder
 from kina.passes.lowering.combiners import COMBINERS, identity, reduce_fibers
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import generic, whole

@@ -12,7 +12,7 @@ from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import SSAValue
 
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.storage import tensor_type

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from kina.dialects.types import IRTensor, element_type
 from kina.dtypes import BOOL, I4, DType
-from kina.passes.lowering.builder import Builder
+from kina.passes.builder import Builder
 from kina.types import Dim
 from kina.types import TensorType as KinaType
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, bufferization, cf, func, memref, tensor
 from xdsl.dialects.builtin import (
@@ -15,67 +15,32 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from kina.machine import Machine
+from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
 from kina.passes.scheduling.space import Size
 from kina.status import OUT_OF_MEMORY
 
-INDEX = IndexType()
 ALIGNMENT = 64
 """Bytes of a cache line, where temporaries begin."""
 
 
-def insert(op: Operation, before: Operation) -> SSAValue:
-    """Puts `op` before another and returns its first result."""
-    insert_op(op, before)
-    return op.results[0]
-
-
-def insert_op(op: Operation, before: Operation) -> None:
-    """Puts an op without results before another."""
-    block = before.parent_block()
-    assert block is not None
-    block.insert_op_before(op, before)
-
-
-def append(op: Operation, block: Block) -> SSAValue:
-    """Puts `op` at the end of a block and returns its first result."""
-    block.add_op(op)
-    return op.results[0]
-
-
-def index_of(size: Size, before: Operation) -> SSAValue:
-    """`size` as an index value, computed before `before`."""
-    return _index(size, lambda op: insert(op, before))
-
-
-def index_in(size: Size, block: Block) -> SSAValue:
-    """`size` as an index value, computed at the end of a block."""
-    return _index(size, lambda op: append(op, block))
-
-
-def _index(size: Size, add: Callable[[Operation], SSAValue]) -> SSAValue:
+def index_of(size: Size, at: Builder) -> SSAValue:
+    """`size` as an index value."""
     value: SSAValue | None = None
     if size.known != 1 or not size.factors:
-        value = add(arith.ConstantOp.from_int_and_width(size.known, INDEX))
+        value = at.index(size.known)
     for factor in size.factors:
         if not isinstance(factor.type, IndexType):
-            factor = add(arith.IndexCastOp(factor, INDEX))
-        value = factor if value is None else add(arith.MuliOp(value, factor))
+            factor = at.value(arith.IndexCastOp(factor, INDEX))
+        value = factor if value is None else at.value(arith.MuliOp(value, factor))
     assert value is not None
     return value
 
 
-def ceil_div(value: SSAValue, by: SSAValue, where: Operation | Block) -> SSAValue:
-    """`value / by` rounded up, before an op or at the end of a block.
-
-    Upstream lowers `arith.ceildivui` only along with what must stay.
-    """
-
-    def add(op: Operation) -> SSAValue:
-        return append(op, where) if isinstance(where, Block) else insert(op, where)
-
-    less = add(arith.SubiOp(by, add(arith.ConstantOp.from_int_and_width(1, INDEX))))
-    return add(arith.DivUIOp(add(arith.AddiOp(value, less)), by))
+def ceil_div(value: SSAValue, by: SSAValue, at: Builder) -> SSAValue:
+    """`value / by` rounded up. Upstream lowers `arith.ceildivui` only along with what must stay."""
+    less = at.value(arith.SubiOp(by, at.index(1)))
+    return at.value(arith.DivUIOp(at.value(arith.AddiOp(value, less)), by))
 
 
 def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
@@ -91,7 +56,9 @@ class Buffers:
         self._machine = machine
         self._function = function
         self._entry = function.body.block
-        self._allocations = Block()
+        self._allocations = Builder(Block())
+        self.on_entry = self._allocations.value
+        """Puts what is done on entry of the function there; its result."""
         self._pointers: dict[SSAValue, SSAValue] = {}
         self.computed: set[SSAValue] = set()
         """The tensors that kernels store."""
@@ -125,36 +92,33 @@ class Buffers:
         view = bufferization.ToBufferOp.create(
             operands=[base], result_types=[kind], properties={"read_only": UnitAttr()}
         )
-        return self._pointer(insert(view, op.next_op))
+        return self._pointer(Builder(op.next_op).value(view))
 
-    def tensor(self, value: SSAValue, before: Operation) -> SSAValue:
+    def tensor(self, value: SSAValue, at: Builder) -> SSAValue:
         """`value` read back from its memory."""
-        view = self.shaped(self.pointer(value), value, before)
-        return insert(bufferization.ToTensorOp(view, True), before)
+        view = self.shaped(self.pointer(value), value, at)
+        return at.value(bufferization.ToTensorOp(view, True))
 
-    def shaped(self, pointer: SSAValue, value: SSAValue, before: Operation) -> SSAValue:
+    def shaped(self, pointer: SSAValue, value: SSAValue, at: Builder) -> SSAValue:
         """`pointer` as a memref of the shape of `value`."""
         shape = shape_of(value)
         strides = [Size.product(shape[i + 1 :]) for i in range(len(shape))]
         static = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
-        sizes = [index_of(Size.product([d]), before) for d in shape if not isinstance(d, int)]
-        steps = [index_of(stride, before) for stride in strides if stride.factors]
+        sizes = [index_of(Size.product([d]), at) for d in shape if not isinstance(d, int)]
+        steps = [index_of(stride, at) for stride in strides if stride.factors]
         kind = MemRefType(element_of(value), static)
         known = [stride.static for stride in strides]
         cast = memref.ReinterpretCastOp(pointer, [], sizes, steps, [0], static, known, kind)
-        return insert(cast, before)
+        return at.value(cast)
 
     def own(self, empty: tensor.EmptyOp) -> None:
         """Gives memory to each use of an op that stays outside of the kernels."""
+        at = Builder(empty)
         for use in list(empty.tensor.uses):
             pointer = self._allocate(empty.tensor)
-            view = self.shaped(pointer, empty.tensor, empty)
+            view = self.shaped(pointer, empty.tensor, at)
             writable = bufferization.ToTensorOp(view, True, True)
-            use.operation.operands[use.index] = insert(writable, empty)
-
-    def on_entry(self, op: Operation) -> SSAValue:
-        """What an op gives that is done on entry of the function."""
-        return append(op, self._allocations)
+            use.operation.operands[use.index] = at.value(writable)
 
     def finish(self) -> None:
         """Allocates the temporaries on entry, and frees them where the function ends.
@@ -169,7 +133,7 @@ class Buffers:
                 self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
             self._check()
         if (first := self._entry.first_op) is not None:
-            for op in list(self._allocations.ops):
+            for op in list(self._allocations.block.ops):
                 op.detach()
                 self._entry.insert_op_before(op, first)
         if self._heap:
@@ -211,7 +175,7 @@ class Buffers:
             return buffer
         after = op.next_op if op is not None else self._first()
         assert after is not None
-        return insert(to_pointer(buffer), after)
+        return Builder(after).value(to_pointer(buffer))
 
     def _takes_stack(self, element: Attribute, size: Size) -> bool:
         """Whether a temporary is small and there is room for it; then there is less."""
@@ -225,23 +189,23 @@ class Buffers:
     def _allocate(self, value: SSAValue) -> SSAValue:
         """Memory for a temporary, on the stack if it is small."""
         element, size = element_of(value), Size.product(shape_of(value))
-        block = self._allocations
+        at = self._allocations
         if self._takes_stack(element, size):
-            buffer = append(memref.AllocaOp.get(element, ALIGNMENT, [size.known]), block)
+            buffer = at.value(memref.AllocaOp.get(element, ALIGNMENT, [size.known]))
         else:
-            count = [index_in(size, block)] if size.factors else []
-            buffer = append(memref.AllocOp.get(element, ALIGNMENT, [size.static], count), block)
+            count = [index_of(size, at)] if size.factors else []
+            buffer = at.value(memref.AllocOp.get(element, ALIGNMENT, [size.static], count))
             self._heap.append(buffer)
-        return append(to_pointer(buffer), block)
+        return at.value(to_pointer(buffer))
 
 
-def any_failed(buffers: Sequence[SSAValue], block: Block) -> SSAValue:
-    """Whether one of some allocations gave no memory, computed at the end of a block."""
-    zero = append(arith.ConstantOp.from_int_and_width(0, INDEX), block)
+def any_failed(buffers: Sequence[SSAValue], at: Builder) -> SSAValue:
+    """Whether one of some allocations gave no memory."""
+    zero = at.index(0)
     flag: SSAValue | None = None
     for buffer in buffers:
-        address = append(memref.ExtractAlignedPointerAsIndexOp.get(buffer), block)
-        failed = append(arith.CmpiOp(address, zero, "eq"), block)
-        flag = failed if flag is None else append(arith.OrIOp(flag, failed), block)
+        address = at.value(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        failed = at.compare("eq", address, zero)
+        flag = failed if flag is None else at.value(arith.OrIOp(flag, failed))
     assert flag is not None
     return flag

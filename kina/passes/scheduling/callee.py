@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from kina.machine import Machine
+from kina.passes.builder import Builder
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.strategies import build
-from kina.passes.scheduling.buffers import Buffers, index_of, insert
+from kina.passes.scheduling.buffers import Buffers, index_of
 from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.join import SMALL_CODE
 from kina.passes.scheduling.kernels import Kernel
@@ -58,7 +59,7 @@ class Caller:
 
 
 class Callee:
-    """Builds the function of `kernel` and computes, before an op, what every call passes.
+    """Builds the function of `kernel` and computes what every call passes.
 
     `first` is the first fiber of a band. `few` rows are done in plain loops.
     """
@@ -68,33 +69,33 @@ class Callee:
         caller: Caller,
         kernel: Kernel,
         space: Space,
-        before: Operation,
+        at: Builder,
         first: Size | None = None,
         *,
         few: bool = False,
     ) -> None:
         self.name = caller.new_name()
         self._function = function = KernelFunction(kernel, space, self.name, caller.machine, few)
-        self._caller, self._before, self._axis = caller, before, space.axis
+        self._caller, self._at, self._axis = caller, at, space.axis
         made = build(function)
         if few:
             made.attributes["passthrough"] = SMALL_CODE
         caller.module.body.block.add_op(made)
         caller.described += describe(function)
-        self._arguments = {v: index_of(size, before) for size, v in function.sizes.items()}
+        self._arguments = {v: index_of(size, at) for size, v in function.sizes.items()}
         self._arguments |= {v: self._scalar(s) for s, v in function.scalars.items()}
         if function.first is not None and first is not None:
-            self._arguments[function.first] = index_of(first, before)
+            self._arguments[function.first] = index_of(first, at)
 
     def _scalar(self, scalar: SSAValue) -> SSAValue:
         """A scalar from outside; a size is computed again: its op may stand further down."""
         size = canonical_dim(scalar)
         if size is scalar:
             return scalar
-        index = index_of(Size.product([size]), self._before)
+        index = index_of(Size.product([size]), self._at)
         if isinstance(scalar.type, IndexType):
             return index
-        return insert(arith.IndexCastOp(index, scalar.type), self._before)
+        return self._at.value(arith.IndexCastOp(index, scalar.type))
 
     def call(
         self, ranges: Ranges, memory: Memory | None = None, piece: SSAValue | None = None

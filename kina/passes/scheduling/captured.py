@@ -19,7 +19,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from kina.passes.scheduling.buffers import INDEX, Buffers, insert, insert_op
+from kina.passes.builder import INDEX, Builder
+from kina.passes.scheduling.buffers import Buffers
 
 POINTER = llvm.LLVMPointerType()
 _DESCRIPTOR = llvm.LLVMStructType.from_type_list([POINTER, POINTER, i64])
@@ -36,33 +37,34 @@ class Captured:
         self._values = [v for v in outside if v not in self._constants]
         self._struct = llvm.LLVMStructType.from_type_list([_stored(v.type) for v in self._values])
 
-    def pack(self, buffers: Buffers, before: Operation) -> SSAValue:
-        """The address of a struct with the values, made before an op.
+    def pack(self, buffers: Buffers, at: Builder) -> SSAValue:
+        """The address of a struct with the values.
 
         The struct lies in the frame that the function has on entry, whatever branch this is.
         """
-        packed = insert(llvm.UndefOp(self._struct), before)
+        packed = at.value(llvm.UndefOp(self._struct))
         for number, value in enumerate(self._values):
-            packed = insert(_put(packed, number, _to_stored(value, before)), before)
+            packed = at.value(_put(packed, number, _to_stored(value, at)))
         one = buffers.on_entry(llvm.ConstantOp(IntegerAttr(1, i64), i64))
         address = buffers.on_entry(llvm.AllocaOp(one, self._struct, _ALIGNMENT))
-        insert_op(llvm.StoreOp(packed, address), before)
+        at.append(llvm.StoreOp(packed, address))
         return address
 
     def unpack(self, address: SSAValue) -> None:
         """Makes the body take the values from the struct at `address`."""
         first = self._body.first_op
         assert first is not None
+        at = Builder(first)
         inside: dict[SSAValue, SSAValue] = {
-            value: insert(value.owner.clone(), first)
+            value: at.value(value.owner.clone())
             for value in self._constants
             if isinstance(value.owner, Operation)
         }
         if self._values:
-            packed = insert(llvm.LoadOp(address, self._struct), first)
+            packed = at.value(llvm.LoadOp(address, self._struct))
             for number, value in enumerate(self._values):
-                stored = insert(_get(packed, number, _stored(value.type)), first)
-                inside[value] = _from_stored(stored, value.type, first)
+                stored = at.value(_get(packed, number, _stored(value.type)))
+                inside[value] = _from_stored(stored, value.type, at)
         for op in self._body.walk():
             for number, operand in enumerate(op.operands):
                 op.operands[number] = inside.get(operand, operand)
@@ -89,24 +91,24 @@ def _stored(kind: Attribute) -> Attribute:
     return i64 if isinstance(kind, IndexType) else kind
 
 
-def _to_stored(value: SSAValue, before: Operation) -> SSAValue:
+def _to_stored(value: SSAValue, at: Builder) -> SSAValue:
     if isinstance(value.type, IndexType):
-        return insert(arith.IndexCastOp(value, i64), before)
+        return at.value(arith.IndexCastOp(value, i64))
     if not _is_memref(value.type):
         return value
-    return insert(_get(insert(_cast(value, _DESCRIPTOR), before), 1, POINTER), before)
+    return at.value(_get(at.value(_cast(value, _DESCRIPTOR)), 1, POINTER))
 
 
-def _from_stored(stored: SSAValue, kind: Attribute, before: Operation) -> SSAValue:
+def _from_stored(stored: SSAValue, kind: Attribute, at: Builder) -> SSAValue:
     if isinstance(kind, IndexType):
-        return insert(arith.IndexCastOp(stored, INDEX), before)
+        return at.value(arith.IndexCastOp(stored, INDEX))
     if not _is_memref(kind):
         return stored
-    zero = insert(llvm.ConstantOp(IntegerAttr(0, i64), i64), before)
-    descriptor = insert(llvm.UndefOp(_DESCRIPTOR), before)
+    zero = at.value(llvm.ConstantOp(IntegerAttr(0, i64), i64))
+    descriptor = at.value(llvm.UndefOp(_DESCRIPTOR))
     for number, part in enumerate((stored, stored, zero)):
-        descriptor = insert(_put(descriptor, number, part), before)
-    return insert(_cast(descriptor, kind), before)
+        descriptor = at.value(_put(descriptor, number, part))
+    return at.value(_cast(descriptor, kind))
 
 
 def _cast(value: SSAValue, kind: Attribute) -> UnrealizedConversionCastOp:

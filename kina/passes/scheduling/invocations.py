@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.dialects import bufferization, func
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import SymbolTable
 
 from kina.dialects.invoke import InvokeOp
+from kina.passes.builder import Builder
 from kina.passes.located import stamp
-from kina.passes.scheduling.buffers import Buffers, insert
+from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.graph import base_of, owner
 
 
@@ -44,23 +45,24 @@ def place_results(function: func.FuncOp, buffers: Buffers) -> None:
 def lower_invocations(block: Block, buffers: Buffers) -> None:
     """Each call, with pointers; what reads its results from here on reads memory."""
     for op in [op for op in block.ops if isinstance(op, InvokeOp)]:
+        at = Builder(op)
         pointers = [
-            _passed(buffers, value, kind, op)
+            _passed(buffers, value, kind, at)
             for value, kind in zip([*op.inputs, *op.made], pointer_types(op), strict=True)
         ]
         call = func.CallOp(op.callee, [*op.sizes, *pointers], [i32])
         stamp(call, op)
-        op.status.replace_all_uses_with(insert(call, op))
+        op.status.replace_all_uses_with(at.value(call))
         after = op.next_op
         assert after is not None
         for made in op.made:
             if made.uses:
-                made.replace_all_uses_with(buffers.tensor(made, after))
+                made.replace_all_uses_with(buffers.tensor(made, Builder(after)))
         op.detach()
         op.erase()
 
 
-def _passed(buffers: Buffers, value: SSAValue, kind: Attribute, before: Operation) -> SSAValue:
+def _passed(buffers: Buffers, value: SSAValue, kind: Attribute, at: Builder) -> SSAValue:
     """The memory of a tensor as the callee takes it: with its shape where that is known there."""
     pointer = buffers.pointer(value)
-    return pointer if pointer.type == kind else buffers.shaped(pointer, value, before)
+    return pointer if pointer.type == kind else buffers.shaped(pointer, value, at)

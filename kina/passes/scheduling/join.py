@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from kina.passes.scheduling.buffers import INDEX
+from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of, owner
 
@@ -29,18 +29,13 @@ def join_function(name: str, stage: Stage) -> func.FuncOp:
     value and its index, which is the result.
     """
     kinds = [INDEX, INDEX, *(MemRefType(kind, []) for kind in stage.accumulated)]
-    block = Block(arg_types=[*kinds, MemRefType(stage.element, [])])
+    at = Builder(block := Block(arg_types=[*kinds, MemRefType(stage.element, [])]))
     count, rows, *partial, target = block.args
-
-    def add(op: Operation) -> SSAValue:
-        block.add_op(op)
-        return op.results[0]
-
-    zero, one = add(_index(0)), add(_index(1))
-    total = add(arith.MuliOp(count, rows))
-    flat = [add(_flat(pointer, total)) for pointer in partial]
-    target = add(_flat(target, rows))
-    starts = [add(_identity(output)) for output in stage.node.op.outputs]
+    zero, one = at.index(0), at.index(1)
+    total = at.value(arith.MuliOp(count, rows))
+    flat = [at.value(_flat(pointer, total)) for pointer in partial]
+    target = at.value(_flat(target, rows))
+    starts = [at.value(_identity(output)) for output in stage.node.op.outputs]
     of_row = Block(arg_types=[INDEX])
     row = of_row.args[0]
     pieces = scf.ForOp(zero, count, one, starts, _step(stage, flat, rows, row))
@@ -51,10 +46,6 @@ def join_function(name: str, stage: Stage) -> func.FuncOp:
     function = func.FuncOp(name, signature, Region(block), StringAttr("private"))
     function.attributes["passthrough"] = SMALL_CODE
     return function
-
-
-def _index(value: int) -> Operation:
-    return arith.ConstantOp.from_int_and_width(value, INDEX)
 
 
 def _flat(pointer: SSAValue, count: SSAValue) -> memref.ReinterpretCastOp:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from kina.machine import Machine
-from kina.passes.scheduling.buffers import ceil_div, index_of, insert, insert_op
+from kina.passes.builder import Builder
+from kina.passes.scheduling.buffers import ceil_div, index_of
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Split
@@ -27,22 +28,22 @@ from kina.passes.scheduling.work import (
 I1 = IntegerType(1)
 
 
-def launch(caller: Caller, kernel: Kernel, before: Operation) -> None:
-    """Calls `kernel` before an op: by pieces of its rows if these are few and long, or by rows."""
+def launch(caller: Caller, kernel: Kernel, at: Builder) -> None:
+    """Calls `kernel`: by pieces of its rows if these are few and long, or by rows."""
     space = space_of(kernel)
-    parts = [(space, None)] if not space.is_banded else list(_bands(space, caller.machine, before))
-    split = Split(caller, kernel, space, parts, before)
-    rest = split.emit() if split.is_possible else before
+    parts = [(space, None)] if not space.is_banded else list(_bands(space, caller.machine, at))
+    split = Split(caller, kernel, space, parts, at)
+    rest = split.emit() if split.is_possible else at
     for part, first in parts:
         Launch(caller, kernel, part, first, rest).emit()
 
 
-def _bands(space: Space, machine: Machine, before: Operation) -> Iterator[tuple[Space, Size]]:
-    for block, count, first in bands(space.sizes[space.last], machine, before):
+def _bands(space: Space, machine: Machine, at: Builder) -> Iterator[tuple[Space, Size]]:
+    for block, count, first in bands(space.sizes[space.last], machine, at):
         yield replace(space, sizes=(*space.sizes[:-1], count), block=block), first
 
 
-def bands(width: Size, machine: Machine, before: Operation) -> Iterator[tuple[int, Size, Size]]:
+def bands(width: Size, machine: Machine, at: Builder) -> Iterator[tuple[int, Size, Size]]:
     """Fibers of a block, number of blocks and first fiber of each band."""
     if not width.factors:
         blocks, rest = divmod(width.known, machine.band)
@@ -51,60 +52,57 @@ def bands(width: Size, machine: Machine, before: Operation) -> Iterator[tuple[in
         if rest:
             yield rest, Size(1), Size(blocks * machine.band)
         return
-    left, first = index_of(width, before), index_of(Size(0), before)
+    left, first = index_of(width, at), at.index(0)
     for block in (machine.band, *machine.narrow_bands):
-        size = index_of(Size(block), before)
-        count = insert(arith.DivUIOp(left, size), before)
+        size = at.index(block)
+        count = at.value(arith.DivUIOp(left, size))
         yield block, Size(1, (count,)), Size(1, (first,))
-        done = insert(arith.MuliOp(count, size), before)
-        left = insert(arith.SubiOp(left, done), before)
-        first = insert(arith.AddiOp(first, done), before)
+        done = at.value(arith.MuliOp(count, size))
+        left = at.value(arith.SubiOp(left, done))
+        first = at.value(arith.AddiOp(first, done))
 
 
 class Launch:
     """Emits the call of one kernel: direct, or by every thread of a team."""
 
     def __init__(
-        self, caller: Caller, kernel: Kernel, space: Space, first: Size | None, before: Operation
+        self, caller: Caller, kernel: Kernel, space: Space, first: Size | None, at: Builder
     ) -> None:
-        self._caller, self._space, self._before = caller, space, before
+        self._caller, self._space, self._at = caller, space, at
         self._work = work_of(kernel, space, caller.machine)
         if caller.threads and may_be_worth(self._work, caller.machine):
             space.ranged = shared_loops(space, caller.machine)
-        self._callee = Callee(caller, kernel, space, before, first)
+        self._callee = Callee(caller, kernel, space, at, first)
         self._whole = {loop: self._index(space.sizes[loop]) for loop in space.ranged}
 
     def emit(self) -> None:
         """Inserts the call."""
-        zero = self._index(Size(0))
+        zero = self._at.index(0)
         everything = {loop: (zero, size) for loop, size in self._whole.items()}
         if not self._whole:
-            insert_op(self._callee.call(everything), self._before)
+            self._at.append(self._callee.call(everything))
             return
         units = {loop: self._units(loop) for loop in self._space.ranged}
         most = next(iter(units.values()))
         for count in units.values():
-            most = self._here(arith.MaxUIOp(most, count))
+            most = self._at.value(arith.MaxUIOp(most, count))
         # One row is nothing to share.
-        want = self._here(
-            arith.MinUIOp(threads_for(self._work, self._caller.machine, self._before), most)
+        want = self._at.value(
+            arith.MinUIOp(threads_for(self._work, self._caller.machine, self._at), most)
         )
         if not self._work.factors:
             self._parallel(want, units, most, zero)
             return
         # One thread calls the kernel directly: a small call must not pay for threads.
-        worth = self._here(arith.CmpiOp(want, self._index(Size(2)), "uge"))
+        worth = self._at.compare("uge", want, self._at.index(2))
         end = scf.YieldOp()
         alone = Block([self._callee.call(everything), scf.YieldOp()])
-        insert_op(scf.IfOp(worth, [], [Block([end])], [alone]), self._before)
-        self._before = end
+        self._at.append(scf.IfOp(worth, [], [Block([end])], [alone]))
+        self._at = Builder(end)
         self._parallel(want, units, most, zero)
 
-    def _here(self, op: Operation) -> SSAValue:
-        return insert(op, self._before)
-
     def _index(self, size: Size) -> SSAValue:
-        return index_of(size, self._before)
+        return index_of(size, self._at)
 
     def _parallel(
         self, want: SSAValue, units: dict[int, SSAValue], most: SSAValue, zero: SSAValue
@@ -116,36 +114,36 @@ class Launch:
         for loop, count in units.items():
             first, length = self._share(team, loop, count)
             if chosen:
-                first = team.add(arith.SelectOp(chosen[loop], first, zero))
-                length = team.add(arith.SelectOp(chosen[loop], length, self._whole[loop]))
+                first = team.select(chosen[loop], first, zero)
+                length = team.select(chosen[loop], length, self._whole[loop])
             ranges[loop] = first, length
-        team.body.add_op(self._callee.call(ranges))
-        team.start(want, self._before)
+        team.append(self._callee.call(ranges))
+        team.start(want, self._at)
 
     def _share(self, team: Team, loop: int, units: SSAValue) -> tuple[SSAValue, SSAValue]:
         """First iteration and number of iterations of the running thread."""
         first, end = team.share(units)
         if (grain := grain_of(self._space, loop, self._caller.machine)) != 1:
-            size = team.constant(grain)
+            size = team.index(grain)
             first, end = (
-                team.add(arith.MinUIOp(team.add(arith.MuliOp(bound, size)), self._whole[loop]))
+                team.value(arith.MinUIOp(team.value(arith.MuliOp(bound, size)), self._whole[loop]))
                 for bound in (first, end)
             )
-        return first, team.add(arith.SubiOp(end, first))
+        return first, team.value(arith.SubiOp(end, first))
 
     def _units(self, loop: int) -> SSAValue:
         grain, whole = grain_of(self._space, loop, self._caller.machine), self._whole[loop]
-        return whole if grain == 1 else ceil_div(whole, self._index(Size(grain)), self._before)
+        return whole if grain == 1 else ceil_div(whole, self._at.index(grain), self._at)
 
     def _longest(self, units: dict[int, SSAValue], most: SSAValue) -> dict[int, SSAValue]:
         """For each loop whether it is the one to share; nothing if there is only one."""
         if len(units) == 1:
             return {}
-        false = self._here(arith.ConstantOp.from_int_and_width(0, I1))
-        free = self._here(arith.ConstantOp.from_int_and_width(-1, I1))
+        false = self._at.integer(0, I1)
+        free = self._at.integer(-1, I1)
         chosen: dict[int, SSAValue] = {}
         for loop, count in units.items():
-            is_best = self._here(arith.CmpiOp(count, most, "eq"))
-            chosen[loop] = self._here(arith.SelectOp(is_best, free, false))
-            free = self._here(arith.SelectOp(is_best, false, free))
+            is_best = self._at.compare("eq", count, most)
+            chosen[loop] = self._at.select(is_best, free, false)
+            free = self._at.select(is_best, false, free)
         return chosen

@@ -11,20 +11,11 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, i8
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from kina.order import CHUNK, LANES
-from kina.passes.scheduling.buffers import (
-    INDEX,
-    any_failed,
-    append,
-    ceil_div,
-    index_in,
-    index_of,
-    insert,
-    insert_op,
-    to_pointer,
-)
+from kina.passes.builder import INDEX, Builder
+from kina.passes.scheduling.buffers import any_failed, ceil_div, index_of, to_pointer
 from kina.passes.scheduling.callee import Callee, Caller, Memory
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
@@ -49,7 +40,7 @@ class Split:
     kernel: Kernel
     space: Space
     parts: Sequence[Part]
-    before: Operation
+    at: Builder
 
     def __post_init__(self) -> None:
         self._work = work_of(self.kernel, self.space, self.caller.machine)
@@ -86,45 +77,42 @@ class Split:
             sizes[-1] = Size(-(-sizes[-1].known // self.caller.machine.band))
         return [size for size in sizes if size.factors] or sizes
 
-    def emit(self) -> Operation:
-        """Inserts the choice; returns the op before which the way by rows goes."""
+    def emit(self) -> Builder:
+        """Inserts the choice; the builder of the way by rows."""
         team = self._team()
-        rows = self._index(Size(1))
+        rows = self.at.index(1)
         for size in self._rows:
-            rows = self._here(arith.MaxUIOp(rows, self._index(size)))
-        few = self._here(arith.CmpiOp(rows, team, "ult"))
-        by_pieces, by_rows = Block(), scf.YieldOp()
+            rows = self.at.value(arith.MaxUIOp(rows, self._index(size)))
+        few = self.at.compare("ult", rows, team)
+        by_pieces, by_rows = Builder(Block()), scf.YieldOp()
         pieces = Pieces(self.caller, self.kernel, self.parts, team, by_pieces)
-        by_pieces.add_op(scf.YieldOp(pieces.emit(self._phases)))
+        by_pieces.append(scf.YieldOp(pieces.emit(self._phases)))
         undone = Block([no := arith.ConstantOp.from_int_and_width(0, I1), scf.YieldOp(no)])
-        choice = scf.IfOp(few, [I1], [by_pieces], [undone])
-        insert_op(choice, self.before)
+        choice = scf.IfOp(few, [I1], [by_pieces.block], [undone])
+        self.at.append(choice)
         rest = scf.IfOp(choice.results[0], [], [Block([scf.YieldOp()])], [Block([by_rows])])
-        insert_op(rest, self.before)
-        return by_rows
+        self.at.append(rest)
+        return Builder(by_rows)
 
     def _team(self) -> SSAValue:
         """How many threads are worth it; 0 if one, or if the axis is short."""
-        want = threads_for(self._work, self.caller.machine, self.before, self._regions)
+        want = threads_for(self._work, self.caller.machine, self.at, self._regions)
         if not self._work.factors:
-            return team_size(self.caller, want, self.before)
+            return team_size(self.caller, want, self.at)
         axis = self._index(self.space.sizes[self.space.axis or 0])
-        worth = self._here(arith.CmpiOp(want, self._index(Size(2)), "uge"))
-        long = self._here(arith.CmpiOp(axis, self._index(Size(self._long)), "uge"))
-        both = self._here(arith.AndIOp(worth, long))
-        none = self._index(Size(0))
+        worth = self.at.compare("uge", want, self.at.index(2))
+        long = self.at.compare("uge", axis, self.at.index(self._long))
+        both = self.at.value(arith.AndIOp(worth, long))
+        none = self.at.index(0)
         # A small call must not even ask how many threads there are.
         end = scf.YieldOp()
         choice = scf.IfOp(both, [INDEX], [Block([end])], [Block([scf.YieldOp(none)])])
-        insert_op(choice, self.before)
-        end.operands = [team_size(self.caller, want, end)]
+        self.at.append(choice)
+        end.operands = [team_size(self.caller, want, Builder(end))]
         return choice.results[0]
 
-    def _here(self, op: Operation) -> SSAValue:
-        return insert(op, self.before)
-
     def _index(self, size: Size) -> SSAValue:
-        return index_of(size, self.before)
+        return index_of(size, self.at)
 
 
 class Pieces:
@@ -135,21 +123,20 @@ class Pieces:
     """
 
     def __init__(
-        self, caller: Caller, kernel: Kernel, parts: Sequence[Part], team: SSAValue, block: Block
+        self, caller: Caller, kernel: Kernel, parts: Sequence[Part], team: SSAValue, at: Builder
     ) -> None:
         self._caller, self._kernel, self._parts = caller, kernel, parts
-        self._team, self._block = team, block
-        self._inside = Block([end := scf.YieldOp()])
-        self._before: Operation = end
+        self._team, self._at = team, at
+        self._inside = Builder(Block())
         space, _ = parts[0]
         assert space.axis is not None
-        self._axis = index_in(space.sizes[space.axis], block)
-        self._rows = index_in(Size.product(kernel.frame.row_sizes), block)
+        self._axis = index_of(space.sizes[space.axis], at)
+        self._rows = index_of(Size.product(kernel.frame.row_sizes), at)
         self._scratch: list[SSAValue] = []
         self._memory: dict[SSAValue, SSAValue] = {}
 
     def emit(self, phases: Iterable[Kernel]) -> SSAValue:
-        """Fills the block; a flag: whether the kernel is done."""
+        """Appends all; a flag: whether the kernel is done."""
         for phase in phases:
             for value in phase.outputs:
                 if value in self._kernel.outputs:
@@ -157,75 +144,72 @@ class Pieces:
                 else:
                     self._memory[value] = self._allocate(value, self._rows)
             if phase.frame.axis is None:
-                rows = Callee(self._caller, phase, space_of(phase), self._before, few=True)
-                insert_op(rows.call({}, self._memory), self._before)
+                rows = Callee(self._caller, phase, space_of(phase), self._inside, few=True)
+                self._inside.append(rows.call({}, self._memory))
             else:
                 self._phase(phase)
-        failed = any_failed(self._scratch, self._block)
-        yes = append(arith.ConstantOp.from_int_and_width(-1, I1), self._block)
-        done = append(arith.XOrIOp(failed, yes), self._block)
-        self._block.add_op(scf.IfOp(done, [], [self._inside], [Block([scf.YieldOp()])]))
+        self._inside.append(scf.YieldOp())
+        failed = any_failed(self._scratch, self._at)
+        done = self._at.value(arith.XOrIOp(failed, self._at.integer(-1, I1)))
+        undone = Block([scf.YieldOp()])
+        self._at.append(scf.IfOp(done, [], [self._inside.block], [undone]))
         for buffer in self._scratch:
-            self._block.add_op(memref.DeallocOp.get(buffer))
+            self._at.append(memref.DeallocOp.get(buffer))
         return done
 
     def _phase(self, phase: Kernel) -> None:
         reductions = [stage for stage in phase.stages if stage.node.axis is not None]
         count, length = self._pieces(phase, reductions)
-        total = append(arith.MuliOp(count, self._rows), self._block)
+        total = self._at.value(arith.MuliOp(count, self._rows))
         # A contest leaves its best value as well. Outputs stay in the order of their ops.
         partial = {v: self._allocate(v, total) for s in reductions for v in s.node.op.results}
         made = [value for stage in phase.stages for value in stage.node.op.results]
         phase.outputs = [v for v in made if v in partial or v in phase.outputs]
         memory = {**self._memory, **partial}
         callees = [
-            Callee(self._caller, phase, replace(space, ranged=(space.axis,)), self._before, first)
+            Callee(self._caller, phase, replace(space, ranged=(space.axis,)), self._inside, first)
             for space, first in self._parts
         ]
         team = Team(self._caller)
         first, end = team.share(count)
         body = self._piece(callees, length, memory)
-        team.body.add_op(scf.ForOp(first, end, team.constant(1), [], body))
-        team.start(self._team, self._before)
+        team.append(scf.ForOp(first, end, team.index(1), [], body))
+        team.start(self._team, self._inside)
         for number, stage in enumerate(reductions):
             name = f"{callees[0].name}$join{number}"
             self._join(name, stage, [partial[v] for v in stage.node.op.results], count)
 
     def _pieces(self, phase: Kernel, reductions: Sequence[Stage]) -> tuple[SSAValue, SSAValue]:
         """The number of pieces of the axis, and how long they are."""
-        block = self._block
+        at = self._at
         if any(stage.node.is_ordered for stage in reductions):
-            length = index_in(Size(phase.frame.chunk), block)
-            return ceil_div(self._axis, length, block), length
-        vector = index_in(Size(LANES), block)
-        vectors = ceil_div(self._axis, vector, block)
-        each = ceil_div(vectors, self._team, block)
-        return self._team, append(arith.MuliOp(each, vector), block)
+            length = at.index(phase.frame.chunk)
+            return ceil_div(self._axis, length, at), length
+        vector = at.index(LANES)
+        each = ceil_div(ceil_div(self._axis, vector, at), self._team, at)
+        return self._team, at.value(arith.MuliOp(each, vector))
 
     def _piece(self, callees: Sequence[Callee], length: SSAValue, memory: Memory) -> Block:
         """One piece, given its number; the last ones may be short or empty."""
-        body = Block(arg_types=[INDEX])
-        number = body.args[0]
-
-        def add(op: Operation) -> SSAValue:
-            body.add_op(op)
-            return op.results[0]
-
-        first = add(arith.MinUIOp(add(arith.MuliOp(number, length)), self._axis))
-        size = add(arith.MinUIOp(add(arith.SubiOp(self._axis, first)), length))
+        body = Builder(Block(arg_types=[INDEX]))
+        number = body.block.args[0]
+        start = body.value(arith.MuliOp(number, length))
+        first = body.value(arith.MinUIOp(start, self._axis))
+        left = body.value(arith.SubiOp(self._axis, first))
+        size = body.value(arith.MinUIOp(left, length))
         for callee in callees:
-            body.add_op(callee.call_piece(number, first, size, memory))
-        body.add_op(scf.YieldOp())
-        return body
+            body.append(callee.call_piece(number, first, size, memory))
+        body.append(scf.YieldOp())
+        return body.block
 
     def _join(self, name: str, stage: Stage, partial: Sequence[SSAValue], count: SSAValue) -> None:
         """Combines the results of the pieces of each row, in order."""
         self._caller.module.body.block.add_op(join_function(name, stage))
         arguments = [count, self._rows, *partial, self._memory[stage.value]]
-        insert_op(func.CallOp(name, arguments, []), self._before)
+        self._inside.append(func.CallOp(name, arguments, []))
 
     def _allocate(self, value: SSAValue, count: SSAValue) -> SSAValue:
         """Memory for so many elements of the type of `value`, until the last phase is done."""
         buffer = memref.AllocOp.get(element_of(value), 64, [DYNAMIC_INDEX], [count])
-        self._scratch.append(append(buffer, self._block))
-        return append(to_pointer(self._scratch[-1]), self._block)
+        self._scratch.append(self._at.value(buffer))
+        return self._at.value(to_pointer(self._scratch[-1]))

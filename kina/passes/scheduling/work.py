@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from kina.machine import Machine
-from kina.passes.scheduling.buffers import index_of, insert
+from kina.passes.builder import Builder
+from kina.passes.scheduling.buffers import index_of
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.kernels import Frame, Kernel
 from kina.passes.scheduling.space import Size, Space
@@ -31,10 +32,10 @@ def may_be_worth(work: Size, machine: Machine, regions: int = 1) -> bool:
     return bool(work.factors) or work.known >= 2 * machine.grain * regions
 
 
-def threads_for(work: Size, machine: Machine, before: Operation, regions: int = 1) -> SSAValue:
-    """How many threads `work` is worth, computed before an op; below 2 it is worth none."""
-    grain = index_of(Size(machine.grain * regions), before)
-    return insert(arith.DivUIOp(index_of(work, before), grain), before)
+def threads_for(work: Size, machine: Machine, at: Builder, regions: int = 1) -> SSAValue:
+    """How many threads `work` is worth; below 2 it is worth none."""
+    grain = index_of(Size(machine.grain * regions), at)
+    return at.value(arith.DivUIOp(index_of(work, at), grain))
 
 
 def grain_of(space: Space, loop: int, machine: Machine) -> int:

@@ -1,4 +1,8 @@
-"""Appending operations to a block, each with a source location."""
+"""Building IR: an operation goes in at one place, and its result comes out.
+
+The one class of its kind. What some passes build besides are methods of their own on top of it:
+loops and vectors (`kernels/ops.py`), arithmetic on bits (`emit.py`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
+    UnknownLoc,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -19,29 +24,36 @@ INDEX = IndexType()
 
 
 class Builder:
-    """Appends to `block`; every operation takes the current `location`."""
+    """Puts operations at the end of a block, or before an operation, one after the other.
 
-    def __init__(self, block: Block, location: LocationAttr) -> None:
+    Each takes the current `location`, if that is known, and so do the arguments of the block.
+    """
+
+    def __init__(self, where: Block | Operation, location: LocationAttr | None = None) -> None:
+        self._before = where if isinstance(where, Operation) else None
+        block = where.parent_block() if isinstance(where, Operation) else where
+        assert block is not None, "an operation outside of a block has no place before it"
         self.block = block
-        self.location = location
-        for argument in block.args:
-            argument.location = location
+        self.location: LocationAttr = location or UnknownLoc()
+        if location is not None and isinstance(where, Block):
+            for argument in where.args:
+                argument.location = location
 
     def append(self, op: Operation) -> Operation:
-        """Append `op`."""
-        op.location = self.location
-        self.block.add_op(op)
+        """Puts `op` there."""
+        if not isinstance(self.location, UnknownLoc):
+            op.location = self.location
+        if self._before is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self._before)
         return op
 
     def value(self, op: Operation) -> SSAValue:
-        """Append `op`; its first result."""
+        """Puts `op` there; its first result."""
         return self.append(op).results[0]
 
-    def index(self, value: int) -> SSAValue:
-        """A constant of type index."""
-        return self.value(arith.ConstantOp(IntegerAttr(value, INDEX)))
-
-    def integer(self, value: int, type_: IntegerType) -> SSAValue:
+    def integer(self, value: int, type_: IntegerType | IndexType) -> SSAValue:
         """An integer constant; values past the signed range wrap."""
         return self.value(arith.ConstantOp(IntegerAttr(value, type_, truncate_bits=True)))
 
@@ -54,6 +66,10 @@ class Builder:
         if isinstance(type_, IntegerType):
             return self.integer(int(value), cast(IntegerType, type_))
         return self.real(value, cast(AnyFloat, type_))
+
+    def index(self, value: int) -> SSAValue:
+        """A constant of type index."""
+        return self.integer(value, INDEX)
 
     def compare(self, predicate: str, left: SSAValue, right: SSAValue) -> SSAValue:
         """`arith.cmpi` or `arith.cmpf`, as the operands are integers or floats."""
