@@ -115,9 +115,9 @@ class Space:
         for position, dim in enumerate(access):
             loop = UNIT if dim == UNIT else self.loop(mine[dim])
             if loop != UNIT:
-                strides[loop] = strides[loop + 1] = Size.product(shape[position + 1 :])
+                strides[loop] = Size.product(shape[position + 1 :])
         if self.last in strides and self.block is not None:
-            base = strides[self.last]
+            base = strides[self.last + 1] = strides[self.last]
             strides[self.last] = Size(base.known * self.block, base.factors)
         return strides
 
