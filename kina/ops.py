@@ -22,6 +22,7 @@ class Family(Enum):
     INDEXING = "indexing"
     SHAPING = "shaping"
     CAST = "cast"
+    CONTRACTION = "contraction"
 
 
 ELEMENTWISE = frozenset({Family.UNARY, Family.BINARY})
@@ -98,6 +99,7 @@ OPS: dict[str, Op] = {
         Op("take_along_axis", Family.INDEXING, ("values", "indices"), ANY, ("axis",),
            device=False),
         Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
+        Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC),
     )
 }  # fmt: skip
 """Every operation by its name."""

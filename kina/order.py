@@ -10,6 +10,10 @@ only makes programs fast (`kina/machine.py`) may change it.
 - Along any other axis: blocks of `BLOCK` elements, each in order; the blocks' sums in order.
 
 Every partial sum starts from +0.0, and each addition rounds once, to F32.
+
+An element of a matrix product is one chain: from +0.0, `total = fma(a[k], b[k], total)` for each k
+in order, where a fused multiply-add rounds once. Nothing cuts it, so rows, columns and batches may
+be done in any pieces and any order.
 """
 
 from __future__ import annotations
@@ -79,3 +83,35 @@ def _each(join: np.ufunc, start: float, elements: NDArray[np.float32]) -> NDArra
     for row in elements:
         total = join(total, row)
     return total
+
+
+def ordered_product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[Any]:
+    """The matrix product of `[.., M, K]` and `[.., K, N]`, in the language's order, to the bit."""
+    import numpy as np
+
+    shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    total = np.zeros((*shape, left.shape[-2], right.shape[-1]), np.float32)
+    for k in range(left.shape[-1]):
+        total = fused(left[..., :, k, None], right[..., None, k, :], total)
+    return total
+
+
+def fused(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
+    """`a * b + c` of F32, rounded once.
+
+    The product is exact in float64. The sum is rounded to odd there, which makes the second
+    rounding the only one that counts (Boldo and Melquiond, 2008).
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        product = a.astype(np.float64) * b.astype(np.float64)
+        addend = c.astype(np.float64)
+        total = product + addend
+        part = total - product
+        error = (product - (total - part)) + (addend - part)
+        inexact = np.isfinite(total) & (error != 0)
+        even = (np.ascontiguousarray(total).view(np.int64) & 1) == 0
+        toward = np.where(error > 0, np.inf, -np.inf)
+        odd = np.where(inexact & even, np.nextafter(total, toward), total)
+        return odd.astype(np.float32)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
 from kina.dtypes import I64, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
 from kina.rule_parts import (
@@ -89,14 +90,7 @@ def _same_type(op: Op, operands: Sequence[TensorType], attributes: Attributes) -
 
 def _binary(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
     left, right = operands
-    if left.dtype != right.dtype:
-        raise RuleError(
-            f"{op.name}: left has dtype {left.dtype} and right has dtype {right.dtype}, "
-            "expected equal dtypes",
-            blame=1,
-            help=f"there are no implicit conversions: write .cast({left.dtype}) or "
-            f".cast({right.dtype})",
-        )
+    _check_equal_dtypes(op, left, right)
     if left.dims != right.dims:
         raise RuleError(
             f"{op.name}: left has shape {format_dims(left.dims)} and right has shape "
@@ -105,6 +99,27 @@ def _binary(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> T
             help=_broadcast_help(left.dims, right.dims),
         )
     return left
+
+
+def _check_equal_dtypes(op: Op, left: TensorType, right: TensorType) -> None:
+    if left.dtype != right.dtype:
+        raise RuleError(
+            f"{op.name}: left has dtype {left.dtype} and right has dtype {right.dtype}, "
+            "expected equal dtypes",
+            blame=1,
+            help=f"there are no implicit conversions: write .cast({left.dtype}) or "
+            f".cast({right.dtype})",
+        )
+
+
+def _matmul(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
+    left, right = operands
+    _check_equal_dtypes(op, left, right)
+    found = matmul_mismatch(left.dims, right.dims)
+    if found is not None:
+        raise RuleError(f"{op.name}: {found.message}", found.blame, found.help)
+    loops = Contraction(left.rank, *matmul_loops(left.rank, right.rank))
+    return left.with_dims(result_dims(loops, left.dims, right.dims))
 
 
 def _broadcast_help(left: Sequence[Dim], right: Sequence[Dim]) -> str | None:
@@ -273,6 +288,7 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.INDEXING: _take_along_axis,
     Family.SHAPING: _broadcast,
     Family.CAST: _cast,
+    Family.CONTRACTION: _matmul,
 }
 
 _RULES: dict[str, Rule] = {"gather": _gather, "reshape": _reshape}

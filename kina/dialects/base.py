@@ -66,9 +66,14 @@ class KinaOp(IRDLOperation, ABC):
             )
 
 
+def kina_type_of(value: Value) -> KinaType:
+    """The Kina type of a value, or of the one that an operation computes."""
+    return from_ir(SSAValue.get(value).type)
+
+
 def inferred(name: str, operands: Sequence[Value], attributes: Attributes) -> IRTensor:
     """The IR result type that the rule of `name` gives; a `RuleError` where it is broken."""
-    types = [from_ir(SSAValue.get(operand).type) for operand in operands]
+    types = [kina_type_of(operand) for operand in operands]
     return to_ir(infer(name, types, attributes))
 
 

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from kina.dialects.base import AXIS_FORMAT, TENSOR, KinaOp, Value, axis_attribute, axis_prop
-from kina.dialects.types import from_ir, to_ir
+from kina.dialects.base import (
+    AXIS_FORMAT,
+    TENSOR,
+    KinaOp,
+    Value,
+    axis_attribute,
+    axis_prop,
+    kina_type_of,
+)
+from kina.dialects.types import to_ir
 from kina.dtypes import BOOL, I64
 from kina.rules import Attributes, RuleError, check_axis, check_host, without_axis
 from kina.types import Dim, TensorType, format_dims
@@ -39,10 +46,6 @@ class InternalOp(KinaOp, ABC):
             raise VerifyException(
                 f"{self.rule_name}: result has type {self.kina_type}, expected {expected}"
             )
-
-
-def _type(value: Value) -> TensorType:
-    return from_ir(SSAValue.get(value).type)
 
 
 def _check_updates(updates: TensorType, indices: TensorType, expected: tuple[Dim, ...]) -> None:
@@ -78,7 +81,7 @@ class ScatterAlongAxisOp(InternalOp):
     )
 
     def __init__(self, updates: Value, indices: Value, axis: int, size: Dim) -> None:
-        type_ = _type(updates)
+        type_ = kina_type_of(updates)
         dims = (*type_.dims[:axis], size, *type_.dims[axis:])
         super().__init__(
             operands=[updates, indices],
@@ -127,7 +130,7 @@ class ScatterAddOp(InternalOp):
     )
 
     def __init__(self, updates: Value, indices: Value, size: Dim) -> None:
-        type_ = _type(updates)
+        type_ = kina_type_of(updates)
         super().__init__(
             operands=[updates, indices],
             result_types=[to_ir(type_.with_dims((size, *type_.dims[-1:])))],
@@ -159,7 +162,7 @@ class EqualOp(InternalOp):
     )
 
     def __init__(self, left: Value, right: Value) -> None:
-        result = to_ir(_type(left).with_dtype(BOOL))
+        result = to_ir(kina_type_of(left).with_dtype(BOOL))
         super().__init__(operands=[left, right], result_types=[result])
 
     def check_types(self) -> TensorType:
@@ -186,7 +189,7 @@ class MaskOp(InternalOp):
     )
 
     def __init__(self, operand: Value, flags: Value) -> None:
-        super().__init__(operands=[operand, flags], result_types=[to_ir(_type(operand))])
+        super().__init__(operands=[operand, flags], result_types=[to_ir(kina_type_of(operand))])
 
     def check_types(self) -> TensorType:
         """The operand's type."""

@@ -10,6 +10,7 @@ from xdsl.ir import Dialect, Operation, SSAValue
 
 from kina.dialects import (
     call,
+    contraction,
     elementwise,
     indexing,
     internal,
@@ -25,7 +26,10 @@ from kina.dialects.types import LayoutAttr
 from kina.ops import OPS
 from kina.rules import Attributes
 
-_MODULES = (elementwise, shaping, reduce, normalize, indexing, call, internal, vjp, invoke)
+_MODULES = (
+    *(elementwise, shaping, reduce, normalize, indexing, contraction),
+    *(call, internal, vjp, invoke),
+)
 """The modules whose operations make the dialect."""
 
 

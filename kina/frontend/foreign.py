@@ -15,22 +15,18 @@ def _compose(word: str, how: str) -> str:
 
 _NONE = "there is no {} in Kina yet"
 _LOSS = "-x.log_softmax(axis=1).take_along_axis(t, axis=1), then .reduce(op=mean, axis=0)"
-_MATMUL = (
-    "a.reshape([N, K, 1]).broadcast([N, K, M]) * b.reshape([1, K, M]).broadcast([N, K, M]), "
-    "then .reduce(op=sum, axis=1)"
-)
 
 WORDS: dict[str, str] = {
     "abs": _compose("abs", "(x * x).sqrt()"),
     "astype": "write .cast(F32)",
-    "bmm": _NONE.format("batched matrix product"),
+    "bmm": "did you mean `matmul`?",
     "cat": _NONE.format("concatenation: return a tuple"),
     "concat": _NONE.format("concatenation: return a tuple"),
     "concatenate": _NONE.format("concatenation: return a tuple"),
     "cross_entropy": f"composed: {_LOSS}",
     "cuda": "placement is part of the type: @device",
     "dot": _compose("dot", "(a * b).reduce(op=sum, axis=0)"),
-    "einsum": _compose("einsum", _MATMUL),
+    "einsum": _compose("einsum", "a.matmul(b)"),
     "expand": "write broadcast([…]) with the whole shape",
     "flatten": _SHAPE,
     "float": "write .cast(F32)",
@@ -39,10 +35,9 @@ WORDS: dict[str, str] = {
     "layer_norm": _compose("layer_norm", "c / (variance + 1e-5).sqrt() from reduce_keep(op=mean)"),
     "layernorm": _compose("layernorm", "c / (variance + 1e-5).sqrt() from reduce_keep(op=mean)"),
     "logsoftmax": "did you mean `log_softmax`?",
-    "matmul": _compose("matmul", _MATMUL),
     "max": "a reduction is written .reduce(op=max, axis=…)",
     "mean": "a reduction is written .reduce(op=mean, axis=…)",
-    "mm": _compose("mm", _MATMUL),
+    "mm": "did you mean `matmul`?",
     "nll_loss": "composed of log-probabilities: -logp.take_along_axis(t, axis=1)",
     "permute": _NONE.format("permute: reshape keeps the order of elements"),
     "pow": _compose("pow", "x * x, or (x.log() * p).exp() for x above 0"),
@@ -68,6 +63,7 @@ _FUNCTION = "a function is written `let name = fn(x: tensor<F32, [2]>) -> tensor
 _NO_COMPARISON = "there are no comparisons in Kina yet"
 
 SYNTAX: dict[str, str] = {
+    "@": "a matrix product is written a.matmul(b)",
     "==": f"{_NO_COMPARISON}; one `=` follows `let` and a name, or the name of an argument",
     "!=": _NO_COMPARISON,
     "<": _NO_COMPARISON,

@@ -26,6 +26,7 @@ from kina.dialects.reduce import ReduceKeepOp, ReductionOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32
+from kina.passes.decomposition.contraction import CONTRACTION_PATTERNS
 from kina.passes.expand_math import NONPOSITIVE, SUMMED
 from kina.passes.located import rewrite
 from kina.types import Dim
@@ -115,6 +116,7 @@ DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     ScatterAddInF32(),
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),
+    *CONTRACTION_PATTERNS,
 )
 
 

@@ -8,8 +8,10 @@ from math import prod
 import numpy as np
 
 from kina.arrays import Array, numpy_dtype
+from kina.dialects.contraction import ContractOp
 from kina.dialects.internal import EqualOp, InternalOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.types import from_ir
+from kina.reference.contraction import contract
 from kina.reference.numbers import narrow, widen
 
 Shape = tuple[int, ...]
@@ -47,10 +49,17 @@ def _mask(op: MaskOp, operands: Sequence[Array], shape: Shape) -> Array:
     return np.where(flags, values, numpy_dtype(from_ir(op.operand.type).dtype).type(0))
 
 
+def _contract(op: ContractOp, operands: Sequence[Array], shape: Shape) -> Array:
+    dtype = from_ir(op.left.type).dtype
+    left, right = (widen(operand, dtype) for operand in operands)
+    return narrow(contract(left, right, op.loops, dtype), dtype)
+
+
 INTERNAL: Mapping[type[InternalOp], Callable[..., Array]] = {
     ScatterAlongAxisOp: _scatter_along_axis,
     ScatterAddOp: _scatter_add,
     EqualOp: _equal,
     MaskOp: _mask,
+    ContractOp: _contract,
 }
 """The meaning of each: from the operation, its operands and its result's shape."""

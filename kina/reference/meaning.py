@@ -16,6 +16,7 @@ import numpy as np
 from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
 from kina.ops import ELEMENTWISE, OPS, Family, Op
+from kina.reference.contraction import product
 from kina.reference.numbers import convert, narrow, widen
 from kina.rules import Attributes
 
@@ -172,10 +173,16 @@ def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
     return taken.reshape(indices.shape)
 
 
+def _matmul(site: Site, operands: Sequence[Array]) -> Array:
+    left, right = (widen(operand, site.dtype) for operand in operands)
+    return narrow(product(left, right, site.dtype), site.dtype)
+
+
 _FAMILIES: dict[Family, Meaning] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     Family.REDUCE: _reduce,
     Family.CAST: _cast,
+    Family.CONTRACTION: _matmul,
 }
 
 _OPS: dict[str, Meaning] = {

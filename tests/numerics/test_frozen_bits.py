@@ -23,7 +23,11 @@ pytestmark = pytest.mark.ordered
 FROZEN: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("frozen_bits.json").read_text(encoding="utf-8")
 )
-CHOSEN: dict[str, tuple[int, ...]] = {name: () for name in programs.FUNCTIONS} | programs.CORE
+OLD = {key.partition("/")[0] for key in FROZEN}
+CHOSEN: dict[str, tuple[int, ...]] = {
+    name: programs.CORE.get(name, ()) for name in programs.FUNCTIONS if name in OLD
+}
+"""The functions that the version before had."""
 LONG = ("sum_rows", "log_softmax_rows", "stats_rows", "softmax_rows")
 
 

@@ -72,6 +72,14 @@ BROADCASTS: tuple[tuple[tuple[Dim, ...], tuple[Dim, ...]], ...] = (
     ((4, 1), (4, 1)),
 )
 
+MATRICES: tuple[tuple[tuple[Dim, ...], tuple[Dim, ...]], ...] = (
+    ((3, 5), (5, 2)),
+    ((1, 1), (1, 1)),
+    (("M", "K"), ("K", "N")),
+    (("B", "T", 4), (4, "V")),
+    (("B", 2, "T", "K"), ("B", 2, "K", 7)),
+)
+
 
 def _shapes(dtype: str) -> tuple[tuple[Dim, ...], ...]:
     return SHAPES if dtype in ("F32", "I4") else FEW_SHAPES
@@ -126,12 +134,18 @@ def _gather(op: Op, dtype: str) -> Iterator[Case]:
             yield (TensorType(DTYPES[dtype], table), TensorType(I64, indices)), {}
 
 
+def _matmul(op: Op, dtype: str) -> Iterator[Case]:
+    for left, right in MATRICES:
+        yield (TensorType(DTYPES[dtype], left), TensorType(DTYPES[dtype], right)), {}
+
+
 CASES = {
     **dict.fromkeys(ELEMENTWISE, _plain),
     Family.NORMALIZE: _axes,
     Family.REDUCE: _reduce,
     Family.SHAPING: _shaping,
     Family.CAST: _cast,
+    Family.CONTRACTION: _matmul,
 }
 SPECIAL = {"gather": _gather, "take_along_axis": _take_along_axis}
 

@@ -27,7 +27,7 @@ def test_an_unknown_operation_gets_its_row(word: str) -> None:
     assert word not in OPS
 
 
-@pytest.mark.parametrize("word", ["def", "return", "if", "for", "while", "lambda"])
+@pytest.mark.parametrize("word", ["def", "return", "if", "for", "while", "lambda", "@"])
 def test_a_word_of_python_gets_its_row(word: str) -> None:
     assert SYNTAX[word] in said(f"x {word} x")
 
@@ -81,8 +81,6 @@ PICKED = "x: tensor<F32, [B, V]>, t: tensor<I64, [B]>"
         ("pow", r", or (.*) for x above 0", f"x: {FULL}, p: {FULL}", FULL),
         ("where", r"composed: (.*) with a mask", f"m: {FULL}, a: {FULL}, b: {FULL}", FULL),
         ("dot", r"composed: (.*)", "a: tensor<F32, [N]>, b: tensor<F32, [N]>", "tensor<F32, []>"),
-        ("matmul", r"composed: (.*)", *PRODUCT),
-        ("mm", r"composed: (.*)", *PRODUCT),
         ("einsum", r"composed: (.*)", *PRODUCT),
         ("cross_entropy", r"composed: (.*)", PICKED, "tensor<F32, []>"),
         (

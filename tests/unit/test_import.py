@@ -17,6 +17,7 @@ PACKAGE = Path(kina.__file__).parent
 ORDER = (
     ("errors", "dtypes", "status", "order", "machine"),
     ("types",),
+    ("contraction",),
     ("ops",),
     ("rule_parts",),
     ("rules",),

@@ -37,6 +37,8 @@ def operands(op: str, dtype: str = "F32", place: Placement = HOST) -> list[Tenso
     first = t(2, 3, dtype=dtype, place=place)
     if OPS[op].family is Family.INDEXING:
         return [first, t(2, dtype="I64", place=place)]
+    if OPS[op].family is Family.CONTRACTION:
+        return [first, t(3, 4, dtype=dtype, place=place)]
     return [first] * len(OPS[op].operands)
 
 
@@ -50,7 +52,7 @@ def refusal(op: str, types: list[TensorType], /, **attributes: Attribute) -> Rul
 # Dtypes and placements, the same way for every operation
 
 ADMITTED: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("neg", "add", "sub", "mul", "reduce", "reduce_keep"), NUMERIC),
+    **dict.fromkeys(("neg", "add", "sub", "mul", "reduce", "reduce_keep", "matmul"), NUMERIC),
     **dict.fromkeys(("exp", "log", "sqrt", "div", "softmax", "log_softmax"), FREM),
     **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
 }
@@ -97,6 +99,53 @@ def test_operands_share_a_placement(op: str) -> None:
         error = refusal(op, types, **ATTRIBUTES.get(op, {}))
         assert error.blame == 1
         assert f"is on @{places[1].value}, expected @{places[0].value}" in error.message
+
+
+# Matrix products
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result"),
+    [
+        ((2, 3), (3, 4), (2, 4)),
+        ((1, 1), (1, 1), (1, 1)),
+        (("M", "K"), ("K", "N"), ("M", "N")),
+        (("B", 2, 5, "K"), ("B", 2, "K", 7), ("B", 2, 5, 7)),
+        (("B", "T", "K"), ("K", "V"), ("B", "T", "V")),
+        (("N", "N"), ("N", "N"), ("N", "N")),
+    ],
+)
+def test_a_product_of_matrices(
+    left: tuple[Dim, ...], right: tuple[Dim, ...], result: tuple[Dim, ...]
+) -> None:
+    assert infer("matmul", [t(*left), t(*right)], {}) == t(*result)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "blame", "words", "help_"),
+    [
+        ((2, 3), (4, 5), 1, "axis 1 of left is 3 and axis 0 of right is 4", None),
+        ((2, "K"), (4, "K"), 1, "axis 1 of left is K", "write right.transpose([1, 0])"),
+        ((5, 2, 3), (5, 4, 3), 1, "axis 1 of right is 4", "write right.transpose([0, 2, 1])"),
+        (("B", 2, 3), (5, 3, 4), 1, "axis 0 is B and 5, expected equal sizes", None),
+        ((2, 3), (5, 3, 4), 1, "of rank 2 as left", "write left.broadcast([5, 2, 3])"),
+        ((6, 5, 2, 3), (5, 3, 4), 1, "expected right of rank 2, or of rank 4 as left", None),
+        ((3,), (3, 4), 0, "left has shape [3], expected rank 2", "write .reshape([1, 3])"),
+        ((2, 3), (3,), 1, "right has shape [3], expected rank 2", "write .reshape([3, 1])"),
+        ((), (3, 4), 0, "left has shape [], expected rank 2 or more", None),
+    ],
+)
+def test_matrices_that_do_not_fit(
+    left: tuple[Dim, ...], right: tuple[Dim, ...], blame: int, words: str, help_: str | None
+) -> None:
+    error = refusal("matmul", [t(*left), t(*right)])
+    assert words in error.message
+    assert (error.blame, error.help) == (blame, help_)
+
+
+def test_matrices_have_one_dtype() -> None:
+    error = refusal("matmul", [t(2, 3, dtype="I8"), t(3, 4, dtype="I32")])
+    assert "left has dtype I8 and right has dtype I32" in error.message
 
 
 # Elementwise

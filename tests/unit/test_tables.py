@@ -26,7 +26,7 @@ from kina.reference.meaning import MEANINGS
 from kina.rules import implemented_reductions
 from kina.types import Placement, TensorType
 
-COMPOSITE = {"softmax", "log_softmax"}
+COMPOSITE = {"softmax", "log_softmax", "matmul"}
 """Operations that decompose-kina writes as others, so that lower-kina never meets them."""
 
 EXACT = {"math.sqrt"}

@@ -51,6 +51,8 @@ class Fibers(Strategy):
         reduction = Reduction(stage)
         first, count = self.function.bounds(self._axis)
         end = row.ops.plus(first, count)
+        if stage.node.is_chain:
+            return self._block(row, reduction, first, end)
         held = reduction.starts(row.ops, self._lanes)
         whole = isinstance(count, int) and count <= BLOCK
         if whole or not stage.node.is_ordered or self.function.space.in_pieces:

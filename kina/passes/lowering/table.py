@@ -9,6 +9,7 @@ from xdsl.dialects.func import CallOp as FuncCallOp
 from xdsl.ir import Operation
 
 from kina.dialects.call import CallOp
+from kina.dialects.contraction import ContractOp
 from kina.dialects.elementwise import CastOp, ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
@@ -20,6 +21,7 @@ from kina.passes.lowering.calls import lower_call
 from kina.passes.lowering.casts import lower_cast
 from kina.passes.lowering.constants import lower_constant
 from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.contraction import lower_contract
 from kina.passes.lowering.elementwise import lower_elementwise
 from kina.passes.lowering.gradients import (
     lower_equal,
@@ -54,6 +56,7 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     ScatterAddOp: lower_scatter_add,
     EqualOp: lower_equal,
     MaskOp: lower_mask,
+    ContractOp: lower_contract,
     CallOp: lower_call,
     FuncCallOp: lower_call,
 }

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from kina.dialects.invoke import InvokeOp
-from kina.passes.scheduling.combiners import combiner_of, is_ordered
+from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
 
 UNIT = -1
@@ -182,6 +182,8 @@ class Node:
     axis: int | None
     is_ordered: bool
     """Whether it reduces the axis in an order that can be seen in the bits."""
+    is_chain: bool = False
+    """Whether that order is one chain, from the first element to the last."""
 
     @property
     def value(self) -> SSAValue:
@@ -221,8 +223,12 @@ def node_of(op: Operation) -> Node | None:
     dims = iteration_dims(op, known)
     if contest and (reduced != [len(dims) - 1] or dims[-1] == 1):
         return None
-    axis = reduced[0] if reduced else None
-    return Node(op, known, dims, axis, axis is not None and is_ordered(op))
+    if not reduced:
+        return Node(op, known, dims, None, is_ordered=False)
+    chain = is_chain(op)
+    if chain and reduced[0] == len(dims) - 1:
+        return None
+    return Node(op, known, dims, reduced[0], is_ordered(op), chain)
 
 
 def uses_output(op: linalg.ops.GenericOp) -> bool:

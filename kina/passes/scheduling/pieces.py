@@ -55,6 +55,8 @@ class Split:
             return False
         if not may_be_worth(self._work, self.caller.machine, self._regions):
             return False
+        if any(stage.node.is_chain for stage in self.kernel.stages):
+            return False  # Nothing cuts a chain.
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
         if space.is_banded and space.sizes[space.last].factors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from kina.dialects.contraction import ContractOp, MatmulOp
 from kina.dialects.elementwise import CastOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import MaskOp, ScatterAddOp, ScatterAlongAxisOp
@@ -11,7 +12,7 @@ from kina.dialects.kina import OP_CLASSES
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
-from kina.passes.vjp import elementwise, indexing, normalize, reduce, shaping
+from kina.passes.vjp import contraction, elementwise, indexing, normalize, reduce, shaping
 from kina.passes.vjp.builder import Rule
 
 RULES: dict[type[Operation], Rule] = {
@@ -29,5 +30,7 @@ RULES: dict[type[Operation], Rule] = {
     ScatterAlongAxisOp: indexing.scatter_along_axis,
     ScatterAddOp: indexing.scatter_add,
     MaskOp: indexing.mask,
+    MatmulOp: contraction.matmul,
+    ContractOp: contraction.contract,
 }
 """Every operation whose result may be floating; `kina.equal` and constants carry no gradient."""

@@ -158,6 +158,17 @@ def _takes(op: str, operand: TensorType) -> Iterator[Case]:
         yield case(op, [operand, TensorType(I64, indices)], axis=axis)
 
 
+def _matmuls(op: str, operand: TensorType) -> Iterator[Case]:
+    """The shape as left operand; columns from 1 to more than a vector, few K and many."""
+    if operand.rank < 2:
+        return
+    *batch, _, k = operand.dims
+    for columns in (1, 5, 67):
+        yield case(op, [operand, operand.with_dims((k, columns))])
+        if batch:
+            yield case(op, [operand, operand.with_dims((*batch, k, columns))])
+
+
 def _casts(op: str, operand: TensorType) -> Iterator[Case]:
     if operand.rank in (0, 1, 3):
         yield from (case(op, [operand], dtype=target) for target in DTYPES.values())
@@ -171,6 +182,7 @@ _SPECIAL = {
     "gather": _gathers,
     "take_along_axis": _takes,
     "cast": _casts,
+    "matmul": _matmuls,
 }
 
 

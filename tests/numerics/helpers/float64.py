@@ -104,6 +104,12 @@ def _scatter_add(
     return result
 
 
+def _contract(op: Operation, _shape: tuple[int, ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    loops = [list(op.properties[f"{side}_loops"].get_values()) for side in ("left", "right")]
+    rank = len(_shape)
+    return np.einsum(x, loops[0], y, loops[1], list(range(rank)))
+
+
 _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     **{f"kina.{op.name}": _ufunc(getattr(np, op.numpy)) for op in OPS.values() if op.numpy},
     "kina.broadcast": lambda _op, shape, x: np.broadcast_to(x, shape),
@@ -116,6 +122,8 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.take_along_axis": _take,
     "kina.select_along_axis": _take,
     "kina.cast": _cast,
+    "kina.matmul": _ufunc(np.matmul),
+    "kina.contract": _contract,
     "kina.constant": _constant,
     "kina.scatter_along_axis": _scatter,
     "kina.scatter_add": _scatter_add,

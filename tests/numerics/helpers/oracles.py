@@ -229,6 +229,19 @@ def _take_along_axis(dtype, attributes, operands, shape) -> Expectation:
     return Exact(result)
 
 
+def _matmul(dtype, attributes, operands, shape) -> Expectation:
+    """A chain of n fused multiply-adds is off by at most n half-ulps of the sum of magnitudes."""
+    if not dtype.is_float:
+        return Exact(_wrapped(np.matmul(*map(_integers, operands)), dtype))
+    left, right = map(_wide, operands)
+    exact, size = left @ right, np.abs(left) @ np.abs(right)
+    count = left.shape[-1]
+    slack = count * (EPSILON * size + TINY)
+    free = np.isfinite(size) & (size + slack >= 2.0**128)
+    slack = np.where(np.isfinite(exact), slack, 0.0)
+    return Between(exact - slack, exact + slack, free)
+
+
 def _cast(dtype, attributes, operands, shape) -> Expectation:
     target = attributes["dtype"]
     array = operands[0]
@@ -283,4 +296,5 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "gather": _gather,
     "take_along_axis": _take_along_axis,
     "cast": _cast,
+    "matmul": _matmul,
 }

@@ -11,6 +11,7 @@ from helpers.cases import Case, expression, expression_of
 from helpers.choose import Chooser
 from helpers.inputs import PROFILES, random_array
 from helpers.literals import LITERALS, NUMBERS, literal_array
+from kina.contraction import matmul_mismatch
 from kina.dtypes import DTYPES, I64
 from kina.ops import OPS, REDUCTIONS, Family
 from kina.rules import Attribute, implemented_reductions
@@ -155,6 +156,8 @@ class _Maker:
         if op.attributes[-1:] == ("axis",):
             least = 2 if op.name == "take_along_axis" else 1
             fitting = [p for p in fitting if self._type(p).rank >= least]
+        if op.name == "matmul":
+            fitting = [p for p in fitting if self._type(p).rank >= 2]
         if op.name == "gather":
             fitting = [p for p in fitting if self._type(p).rank == 2]
         if fitting:
@@ -172,6 +175,8 @@ class _Maker:
         if OPS[op].is_elementwise:
             same = [p for p in range(len(self.function.values)) if self._type(p) == type_]
             operands += [self.choose.one(same) for _ in OPS[op].operands[1:]]
+        elif op == "matmul":
+            operands.append(self._right_of(type_))
         elif op == "gather":
             rank = self.choose.integer(0, 2)
             dims = tuple(self.choose.one((1, 2, 3)) for _ in range(rank))
@@ -182,6 +187,20 @@ class _Maker:
             dims = (*type_.dims[:axis], *type_.dims[axis + 1 :])
             operands.append(self._indices(dims, self._size(type_.dims[axis])))
         self._bind(op, operands, attributes)
+
+    def _right_of(self, left: TensorType) -> int:
+        """A right operand that fits, or a new parameter: a matrix, or as many as on the left."""
+        fitting = [
+            position
+            for position in range(len(self.function.values))
+            if (type_ := self._type(position)).dtype is left.dtype
+            and matmul_mismatch(left.dims, type_.dims) is None
+        ]
+        if fitting and self.choose.chance(60):
+            return self.choose.one(fitting)
+        batch = left.dims[:-2] if self.choose.chance(50) else ()
+        columns, _ = self._dim(70)
+        return self.parameter(left.with_dims((*batch, left.dims[-1], columns)))
 
     def _size(self, dim: Dim) -> int:
         return dim if isinstance(dim, int) else self.function.sizes[dim]

@@ -44,3 +44,15 @@ def round_f32_integer(value: int) -> float:
     if shift and (rest > half or (rest == half and whole % 2)):
         whole += 1
     return math.copysign(float(whole << shift), value)
+
+
+def round_f32(value: Fraction) -> float:
+    """An exact number as F32: nearest, ties to even; subnormals and overflow as they come."""
+    if not value:
+        return 0.0
+    size = abs(value)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** max(exponent - 23, -149)
+    result = round(size / unit) * unit  # round() takes ties to even
+    return math.copysign(math.inf if result >= 2**128 else float(result), value)

@@ -67,6 +67,13 @@ FUNCTIONS: dict[str, str] = {
     "casts": f"(x: tensor<F32, [N]>) -> ({', '.join(f'tensor<{d}, [N]>' for d in _SMALL)}, "
     f"tensor<I8, [N]>) {{ ({', '.join(f'x.cast({d})' for d in (*_SMALL, 'I8'))}) }}",
     **{name: text for dtype in _SMALL for name, text in _small(dtype).items()},
+    "matmul_deep": "(x: tensor<F32, [B, N]>, w: tensor<F32, [N, A]>) -> tensor<F32, [B, A]> "
+    "{ x.matmul(w) }",
+    "matmul_wide": "(x: tensor<F32, [B, A, 70]>, w: tensor<F32, [70, N]>, b: tensor<F32, [N]>) -> "
+    "tensor<F32, [B, A, N]> { x.matmul(w) + b.broadcast([B, A, N]) }",
+    "matmul_BF16": "(x: tensor<BF16, [B, 33]>, w: tensor<BF16, [33, N]>) -> tensor<BF16, [B, N]> "
+    "{ x.matmul(w) }",
+    "dmatmul": "reverseMode(matmul_wide)",
 }  # fmt: skip
 """What stands behind `let NAME = fn`, or behind `let NAME =`."""
 
@@ -86,14 +93,20 @@ CORE: dict[str, tuple[int, ...]] = {
     "casts": (),
     "log_softmax_BF16": (),
     "stats_F16": (7,),
+    "matmul_deep": (65, 1000),
+    "matmul_wide": (65, 1000),
+    "matmul_BF16": (),
+    "dmatmul": (),
 }
 """Functions that every test run compiles, and the sizes of their static twins."""
 
 _OFTEN = ("sum_rows", "log_softmax_rows", "sum_columns")
-_ONCE = [name for name in FUNCTIONS if name not in (*_OFTEN, "nll")]
+_FIRST = ("nll", "matmul_wide")
+"""What others differentiate, and so at every size that they have."""
+_ONCE = [name for name in FUNCTIONS if name not in (*_OFTEN, *_FIRST)]
 ALL: dict[str, tuple[int, ...]] = {
     **{name: SIZES for name in _OFTEN},
-    "nll": SIZES,
+    **{name: SIZES for name in _FIRST},
     **{name: (SIZES[number * 3 % len(SIZES)],) for number, name in enumerate(_ONCE)},
 }
 """Every function; the sweep compiles these."""
@@ -109,7 +122,7 @@ def source(chosen: Mapping[str, Sequence[int]]) -> str:
     lines = [_item(name, FUNCTIONS[name]) for name in chosen]
     for name, sizes in chosen.items():
         for size in sizes:
-            text = FUNCTIONS[name].replace("(nll,", f"(nll_{size},")
+            text = re.sub(r"\((nll|matmul_wide)([,)])", rf"(\1_{size}\2", FUNCTIONS[name])
             for letter, value in (("A", 2), ("N", size), ("B", width(size))):
                 text = re.sub(rf"\b{letter}\b", str(value), text)
             lines.append(_item(f"{name}_{size}", text))

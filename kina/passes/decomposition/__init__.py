@@ -1,0 +1,1 @@
+"""Patterns of `decompose-kina`, a file per family of operations."""
