@@ -8,6 +8,7 @@ Usage: python tools/minimax.py
 """
 
 from collections.abc import Callable
+from math import erf, erfc
 
 import numpy as np
 import numpy.typing as npt
@@ -81,11 +82,30 @@ def log_tail(f: Array) -> Array:
     return -1 / (2 + f) + (s / f) ** 2 * s * odd
 
 
+def erf_ratio(square: Array) -> Array:
+    """erf(x) / x - 1, by x^2."""
+    return np.array([erf(x) / x for x in np.sqrt(square)]) - 1
+
+
+def log_erfc(x: Array) -> Array:
+    """log(1 - erf(x)) / x."""
+    return np.log([erfc(value) for value in x]) / x
+
+
+def erfc_share(x: Array) -> Array:
+    """How much an error of log(1 - erf(x)) / x counts in erf(x)."""
+    return np.array([value * erfc(value) / erf(value) for value in x])
+
+
 def main() -> None:
     """Prints all polynomials of `expand-math`."""
     half = 0.34658  # ln(2)/2, plus the slack of rounding x*log2(e)
     derive("exp tail", -half, half, 5, exp_tail, lambda r: r * r * np.exp(-r))
     derive("log tail", -0.31, 0.38, 9, log_tail, lambda f: f * f / np.abs(np.log1p(f)))
+    derive("expm1 tail", -half, half, 6, exp_tail, lambda r: r * r / np.abs(np.expm1(r)))
+    cut = 0.9
+    derive("erf near 0", 1e-9, cut**2, 7, erf_ratio, lambda s: 1 / (1 + erf_ratio(s)))
+    derive("log erfc", cut, 4.0, 7, log_erfc, erfc_share)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measures exp and log, as `expand-math` writes them, over all float32 inputs.
+"""Measures exp, log and the like, as `expand-math` writes them, over all float32 inputs.
 
 Prints the largest error in units in the last place (ulp), the input that has it, and whether
 every target gives the same bits. The reference is float64 libm, whose own error is below
@@ -29,19 +29,24 @@ BLOCK = 4096  # as in ulp_sweep.c
 SWEEPS = {
     "exp": ("exp", "-inf", "inf"),
     "log": ("log", "-inf", "inf"),
+    "expm1": ("expm1", "-inf", "inf"),
+    "log1p": ("log1p", "-inf", "inf"),
+    "tanh": ("tanh", "-inf", "inf"),
+    "erf": ("erf", "-inf", "inf"),
     "exp-nonpositive": ("exp", "-inf", "64"),
     "exp-summed": ("exp", "-86", "64"),
 }
+FUNCTIONS = tuple(dict.fromkeys(name for name, _, _ in SWEEPS.values()))
 # Those that compare a shorter form with the long one: what asks for it.
 NOTES = {"exp-nonpositive": NONPOSITIVE, "exp-summed": SUMMED}
 
 
 def library(target: str, directory: Path, note: str = "") -> Path:
-    """Builds both functions for one target; a note asks for a short form of exp."""
+    """Builds all functions for one target; a note asks for a short form of exp alone."""
     hint = f" {{{note}}}" if note else ""
-    bodies = {"exp": f"%r = math.exp %v{hint} : f32", "log": "%r = math.log %v : f32"}
     module = "\n".join(
-        map_function(name, "f32", "f32", BLOCK, [body]) for name, body in bodies.items()
+        map_function(name, "f32", "f32", BLOCK, [f"%r = math.{name} %v{hint} : f32"])
+        for name in (("exp",) if note else FUNCTIONS)
     )
     passes = [ExpandMath()]
     name = f"{target}{'-' if note else ''}{note}.so"

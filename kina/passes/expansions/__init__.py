@@ -1,0 +1,1 @@
+"""The arithmetic of `expand-math`: one function of floats per file."""
