@@ -81,6 +81,34 @@ class LogOp(UnaryOp):
 
 
 @irdl_op_definition
+class Expm1Op(UnaryOp):
+    """`exp(x) - 1`, as precise near 0 as anywhere."""
+
+    name = "kina.expm1"
+
+
+@irdl_op_definition
+class Log1pOp(UnaryOp):
+    """`log(1 + x)`, as precise near 0 as anywhere."""
+
+    name = "kina.log1p"
+
+
+@irdl_op_definition
+class TanhOp(UnaryOp):
+    """The hyperbolic tangent."""
+
+    name = "kina.tanh"
+
+
+@irdl_op_definition
+class ErfOp(UnaryOp):
+    """The error function."""
+
+    name = "kina.erf"
+
+
+@irdl_op_definition
 class SqrtOp(UnaryOp):
     """The correctly rounded square root."""
 

@@ -17,6 +17,7 @@ from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
 from kina.ops import ELEMENTWISE, OPS, Family, Op
 from kina.reference.contraction import product
+from kina.reference.functions import FUNCTIONS
 from kina.reference.numbers import convert, narrow, widen
 from kina.rules import Attributes
 
@@ -45,7 +46,7 @@ Meaning = Callable[[Site, Sequence[Array]], Array]
 
 def _elementwise(site: Site, operands: Sequence[Array]) -> Array:
     wide = [widen(operand, site.dtype) for operand in operands]
-    function: np.ufunc = getattr(np, site.op.numpy)
+    function = FUNCTIONS.get(site.op.name) or getattr(np, site.op.numpy)
     if site.op.in_float64:
         wide = [operand.astype(np.float64) for operand in wide]
     result = np.asarray(function(*wide))

@@ -7,6 +7,7 @@ where the code changes its mind.
 from __future__ import annotations
 
 import ctypes
+import math
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,14 @@ library = load("scalar_library")
 ulp_sweep = load("ulp_sweep")
 
 BLOCK = 4096
+EXACT = {"erf": np.vectorize(math.erf, otypes=[np.float64])}
+"""What NumPy lacks."""
 Floats = npt.NDArray[np.float32]
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
-    """exp, log and the short forms of exp of every target that this CPU runs, native always."""
+    """Every function and the short forms of exp, of every target that this CPU runs, and native."""
     folder = tmp_path_factory.mktemp("expand_math")
     built: dict[str, ctypes.CDLL] = {}
     for target in filter(library.cpu_runs, library.X86_TARGETS):
@@ -56,18 +59,30 @@ def run(compiled: ctypes.CDLL, name: str, *operands: Floats) -> Floats:
     return result[:size]
 
 
+ODD = ("expm1", "log1p", "tanh", "erf")
+"""Functions that are 0 at 0, with its sign; all but erf have slope 1 there."""
+
+
 def inputs() -> Floats:
     """A stride through all bit patterns, and the neighbourhood of every threshold."""
     stride = np.arange(0, 1 << 32, 8209, dtype=np.uint64).astype(np.uint32)
     thresholds = np.float32([0, 2**-149, 2**-126, 0.69, 1, 1.38, 64, 88.72284, 89, np.inf])
     near_zero = np.float32([-87.33655, -103.97208, -104.32, -104.5])  # where exp underflows
-    thresholds = np.concatenate([thresholds, near_zero])
+    # where the others change their form, or reach their limit
+    others = np.float32([2**-25, 2**-12, 0.9, 4, 10, 17.25, 20, 25])
+    thresholds = np.concatenate([thresholds, near_zero, others])
     near = (thresholds.view(np.uint32)[:, None].astype(np.int64) + np.arange(-50, 51)).ravel()
     halves = (np.arange(-151, 129) + 0.5) * np.log(2)  # where exp changes its exponent
     powers = 2.0 ** np.arange(-149, 128) * 1.38  # where log does
     bits = np.concatenate([stride, (near % (1 << 32)).astype(np.uint32)]).view(np.float32)
-    points = np.concatenate([bits, -bits, np.concatenate([halves, powers]).astype(np.float32)])
+    places = np.concatenate([halves, halves / 2, powers, powers - 1]).astype(np.float32)
+    points = np.concatenate([bits, -bits, places])
     return np.append(points, np.float32([np.nan, -np.nan, np.inf, -np.inf]))
+
+
+def short_form(library_name: str) -> bool:
+    """Whether it holds a short form of exp, and nothing else."""
+    return " " in library_name
 
 
 def within(library_name: str, x: Floats) -> npt.NDArray[np.bool_]:
@@ -85,12 +100,12 @@ def ulps(result: Floats, exact: npt.NDArray[np.float64]) -> npt.NDArray[np.float
         return np.abs(value - np.clip(exact, -(2.0**128), 2.0**128)) / unit
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
+@pytest.mark.parametrize("name", ulp_sweep.FUNCTIONS)
 def test_within_one_ulp(libraries: dict[str, ctypes.CDLL], name: str) -> None:
     """Of float64, subnormals and overflow included; NaN exactly where float64 has it."""
     x = inputs()
     with np.errstate(all="ignore"):
-        exact = getattr(np, name)(x.astype(np.float64))
+        exact = EXACT.get(name, getattr(np, name, None))(x.astype(np.float64))
     result = run(libraries["native"], name, x)
     np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
     known = np.isfinite(exact) & (exact != 0)
@@ -119,6 +134,21 @@ def test_within_one_ulp(libraries: dict[str, ctypes.CDLL], name: str) -> None:
         ("log", "-inf", "nan"),
         ("log", "0x1p-149", "-0x1.9d1da0p6"),
         ("log", "0x1.fffffep127", "0x1.62e430p6"),
+        *((name, zero, zero) for name in ODD for zero in ("0x0p0", "-0x0p0")),
+        *((name, tiny, tiny) for name in ODD[:-1] for tiny in ("0x1p-149", "-0x1p-126")),
+        ("expm1", "inf", "inf"),
+        ("expm1", "-inf", "-0x1p0"),
+        ("expm1", "0x1.62e42ep6", "0x1.ffff08p127"),
+        ("expm1", "0x1.62e430p6", "inf"),
+        ("log1p", "inf", "inf"),
+        ("log1p", "-0x1p0", "-inf"),
+        ("log1p", "-0x1.000002p0", "nan"),
+        ("log1p", "-inf", "nan"),
+        ("log1p", "0x1.fffffep127", "0x1.62e430p6"),
+        ("tanh", "inf", "0x1p0"),
+        ("tanh", "-inf", "-0x1p0"),
+        ("erf", "inf", "0x1p0"),
+        ("erf", "-inf", "-0x1p0"),
     ],
 )
 def test_special_values(
@@ -127,7 +157,7 @@ def test_special_values(
     """Each by its bits; zeros have the right sign."""
     value, wanted = (np.float32([float.fromhex(text)]) for text in (x, expected))
     for library_name, compiled in libraries.items():
-        if name == "exp" and not within(library_name, value).all():
+        if short_form(library_name) and (name != "exp" or not within(library_name, value).all()):
             continue
         result = run(compiled, name, value)
         np.testing.assert_array_equal(result, wanted, err_msg=library_name)
@@ -138,18 +168,20 @@ def test_a_nan_stays_one_whatever_its_payload(libraries: dict[str, ctypes.CDLL])
     """Quiet and signalling, of both signs."""
     payloads = np.arange(1, 1 << 23, 4099, dtype=np.uint32)
     nans = np.concatenate([payloads | 0x7F800000, payloads | 0xFF800000]).view(np.float32)
-    for compiled in libraries.values():
-        for name in ("exp", "log"):
+    for library_name, compiled in libraries.items():
+        for name in ("exp",) if short_form(library_name) else ulp_sweep.FUNCTIONS:
             assert np.isnan(run(compiled, name, nans)).all()
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
+@pytest.mark.parametrize("name", ulp_sweep.FUNCTIONS)
 def test_same_bits_on_every_target(libraries: dict[str, ctypes.CDLL], name: str) -> None:
     """The emulated fma and the short forms included."""
     x = inputs()
     expected = run(libraries["native"], name, x)
     for library_name, compiled in libraries.items():
-        promised = within(library_name, x) if name == "exp" else np.full(len(x), True)
+        if name != "exp" and short_form(library_name):
+            continue
+        promised = within(library_name, x)
         asked, wanted = x[promised], expected[promised]
         result = run(compiled, name, asked)
         same = (result.view(np.uint32) == wanted.view(np.uint32)) | np.isnan(wanted)

@@ -26,6 +26,10 @@ def total(x: Array) -> Array:
 
 GRADIENTS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "exp": lambda x, y, ct: ct * np.exp(x),
+    "expm1": lambda x, y, ct: ct * np.exp(x),
+    "log1p": lambda x, y, ct: ct / (1 + x),
+    "tanh": lambda x, y, ct: ct / np.cosh(x) ** 2,
+    "erf": lambda x, y, ct: ct * 2 / np.sqrt(np.pi) * np.exp(-x * x),
     "sqrt": lambda x, y, ct: ct / (2 * np.sqrt(x)),
     "div": lambda x, y, ct: -ct * x / y**2,
     "softmax": lambda x, y, ct: softmax(x) * (ct - total(ct * softmax(x))),

@@ -61,7 +61,7 @@ def test_the_help_for_leading_axes_is_a_program(parameters: str, wrong: str, rig
     check(Source("t.kina", text.replace("BODY", wrong.replace("t", call))))
 
 
-@pytest.mark.parametrize("word", ["relu", "rsqrt", "sigmoid", "silu", "tanh", "abs"])
+@pytest.mark.parametrize("word", ["relu", "rsqrt", "sigmoid", "silu", "abs"])
 def test_a_composition_is_a_program(word: str) -> None:
     composed = re.search(r"composed: (.*)$", WORDS[word])
     assert composed
@@ -76,7 +76,7 @@ PICKED = "x: tensor<F32, [B, V]>, t: tensor<I64, [B]>"
 @pytest.mark.parametrize(
     ("word", "shown", "parameters", "result"),
     [
-        ("gelu", r"composed: (.*), an approx", f"x: {FULL}", FULL),
+        ("gelu", r"composed: (.*)", f"x: {FULL}", FULL),
         ("pow", r"composed: (.*), or", f"x: {FULL}", FULL),
         ("pow", r", or (.*) for x above 0", f"x: {FULL}, p: {FULL}", FULL),
         ("where", r"composed: (.*) with a mask", f"m: {FULL}, a: {FULL}, b: {FULL}", FULL),

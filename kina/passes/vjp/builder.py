@@ -10,16 +10,18 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     LocationAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.ir import Block, Operation, SSAValue
 
 from kina.dialects.base import KinaOp
-from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, MulOp, NegOp, SubOp
+from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, ExpOp, MulOp, NegOp, SubOp
 from kina.dialects.kina import build
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import element_type, from_ir
 from kina.dtypes import F32, DType
+from kina.passes.expand_math import NONPOSITIVE
 from kina.types import Dim, Placement
 from kina.types import TensorType as KinaType
 
@@ -69,6 +71,16 @@ class GradientBuilder:
     def widen(self, value: SSAValue) -> SSAValue:
         """`value` in F32: a rule of several operations computes there and rounds once."""
         return self.cast(value, F32)
+
+    def rounded(self, value: SSAValue, like: SSAValue) -> SSAValue:
+        """`value` in the dtype of `like`."""
+        return self.cast(value, type_of(like).dtype)
+
+    def exp_of_nonpositive(self, value: SSAValue) -> SSAValue:
+        """exp of what is never above 0, or NaN."""
+        power = ExpOp(value)
+        power.attributes[NONPOSITIVE] = UnitAttr()
+        return self.emit(power)
 
     def wide_result(self, op: KinaOp) -> SSAValue:
         """The result of a forward operation in F32, as it was before it rounded to its dtype.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import pi
+from math import sqrt as sqrt_of
 
 from xdsl.ir import SSAValue
 
@@ -10,12 +12,16 @@ from kina.dialects.elementwise import (
     AddOp,
     CastOp,
     DivOp,
+    ErfOp,
+    Expm1Op,
     ExpOp,
+    Log1pOp,
     LogOp,
     MulOp,
     NegOp,
     SqrtOp,
     SubOp,
+    TanhOp,
 )
 from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, type_of
 
@@ -49,6 +55,51 @@ def exp(b: GradientBuilder, op: ExpOp, ct: SSAValue) -> Sequence[Partial]:
 def log(b: GradientBuilder, op: LogOp, ct: SSAValue) -> Sequence[Partial]:
     """`ct / x`."""
     return [lambda: b.div(ct, op.operand)]
+
+
+@rule_of("expm1")
+def expm1(b: GradientBuilder, op: Expm1Op, ct: SSAValue) -> Sequence[Partial]:
+    """`ct * exp(x)`: `y + 1` would lose what is left of it where y is near -1."""
+    return [
+        lambda: b.rounded(b.mul(b.widen(ct), b.emit(ExpOp(b.widen(op.operand)))), ct),
+    ]
+
+
+@rule_of("log1p")
+def log1p(b: GradientBuilder, op: Log1pOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct / (1 + x)`."""
+
+    def operand() -> SSAValue:
+        wide = b.widen(op.operand)
+        return b.rounded(b.div(b.widen(ct), b.add(wide, b.number(1.0, type_of(wide)))), ct)
+
+    return [operand]
+
+
+@rule_of("tanh")
+def tanh(b: GradientBuilder, op: TanhOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct * ((1 - y) * (1 + y))`: where y is near 1, the first factor is exact."""
+
+    def operand() -> SSAValue:
+        result = b.wide_result(op)
+        one = b.number(1.0, type_of(result))
+        slope = b.mul(b.sub(one, result), b.add(one, result))
+        return b.rounded(b.mul(b.widen(ct), slope), ct)
+
+    return [operand]
+
+
+@rule_of("erf")
+def erf(b: GradientBuilder, op: ErfOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct * (2 / sqrt(pi) * exp(-x * x))`."""
+
+    def operand() -> SSAValue:
+        wide = b.widen(op.operand)
+        bell = b.exp_of_nonpositive(b.neg(b.mul(wide, wide)))
+        slope = b.mul(b.number(2 / sqrt_of(pi), type_of(wide)), bell)
+        return b.rounded(b.mul(b.widen(ct), slope), ct)
+
+    return [operand]
 
 
 @rule_of("sqrt")

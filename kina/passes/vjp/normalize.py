@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
-from kina.dialects.elementwise import ExpOp
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
-from kina.passes.expand_math import NONPOSITIVE
 from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
 
 
@@ -18,10 +15,10 @@ def log_softmax(b: GradientBuilder, op: LogSoftmaxOp, ct: SSAValue) -> Sequence[
 
     def operand() -> SSAValue:
         type_, wide = type_of(ct), b.widen(ct)
-        power = ExpOp(b.wide_result(op))
-        power.attributes[NONPOSITIVE] = UnitAttr()
+        result = b.wide_result(op)
         total = b.spread(b.total_keep(wide, op.axis_value), type_.dims)
-        return b.cast(b.sub(wide, b.mul(b.emit(power), total)), type_.dtype)
+        power = b.exp_of_nonpositive(result)
+        return b.cast(b.sub(wide, b.mul(power, total)), type_.dtype)
 
     return [operand]
 

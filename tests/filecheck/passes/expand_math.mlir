@@ -58,6 +58,60 @@ func.func @log(%x: f32) -> f32 {
   func.return %y : f32
 }
 
+// 2^(n-1) - 1/2, with what it lost, and twice the sum.
+// CHECK-LABEL: func.func @expm1(
+// CHECK-NOT:     math.expm1
+// CHECK:         arith.shli
+// CHECK:         arith.subf {{.*}} : f32
+// CHECK-COUNT-3: arith.addf
+// CHECK:         [[TINY:%\S+]] = arith.cmpi slt
+// CHECK-NEXT:    [[R:%\S+]] = arith.select [[TINY]], %x, {{%\S+}} : f32
+// CHECK-NEXT:    func.return [[R]] : f32
+func.func @expm1(%x: f32) -> f32 {
+  %y = math.expm1 %x : f32
+  func.return %y : f32
+}
+
+// The exponent is that of 1 + x; the rest is computed from x itself.
+// CHECK-LABEL: func.func @log1p(
+// CHECK-NOT:     math.log1p
+// CHECK:         arith.addf %x
+// CHECK:         arith.bitcast %x : f32 to i32
+// CHECK:         arith.sitofp {{.*}} : i32 to f32
+// CHECK:         arith.cmpi ult
+// CHECK:         arith.cmpf ugt, %x
+// CHECK-NEXT:    [[R:%\S+]] = arith.select {{.*}} : f32
+// CHECK-NEXT:    func.return [[R]] : f32
+func.func @log1p(%x: f32) -> f32 {
+  %y = math.log1p %x : f32
+  func.return %y : f32
+}
+
+// One division; the error of the quotient is exact, so it counts.
+// CHECK-LABEL: func.func @tanh(
+// CHECK-NOT:     math.tanh
+// CHECK:         arith.divf
+// CHECK-NOT:     arith.divf
+// CHECK:         arith.ori
+// CHECK:         [[R:%\S+]] = arith.select {{.*}}, %x, {{.*}} : f32
+// CHECK-NEXT:    func.return [[R]] : f32
+func.func @tanh(%x: f32) -> f32 {
+  %y = math.tanh %x : f32
+  func.return %y : f32
+}
+
+// Both polynomials, and a choice: no branch.
+// CHECK-LABEL: func.func @erf(
+// CHECK-NOT:     math.erf
+// CHECK:         [[NEAR:%\S+]] = math.fma {{%\S+}}, %x, %x : f32
+// CHECK:         arith.shli
+// CHECK:         [[R:%\S+]] = arith.select {{%\S+}}, [[NEAR]], {{%\S+}} : f32
+// CHECK-NEXT:    func.return [[R]] : f32
+func.func @erf(%x: f32) -> f32 {
+  %y = math.erf %x : f32
+  func.return %y : f32
+}
+
 // Other types and functions stay: they are widened, or correctly rounded by the hardware.
 // CHECK-LABEL: func.func @stays(
 // CHECK-NEXT:    math.exp %x : f64

@@ -41,6 +41,71 @@ func.func @dsqrt(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
   func.return %1 : tensor<3xf32>
 }
 
+func.func @expm1(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.expm1 %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// exp again, and not y + 1, which loses what is left where y is near -1.
+// CHECK-LABEL: func.func @dexpm1(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.exp %x
+// CHECK-NEXT:    %1 = kina.mul %ct, %0
+// CHECK-NEXT:    func.return
+func.func @dexpm1(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @expm1(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @log1p(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.log1p %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dlog1p(
+// CHECK:         kina.constant dense<1.000000e+00>
+// CHECK-NEXT:    [[ONE:%\S+]] = kina.broadcast
+// CHECK-NEXT:    [[SUM:%\S+]] = kina.add %x, [[ONE]]
+// CHECK-NEXT:    kina.div %ct, [[SUM]]
+// CHECK-NEXT:    func.return
+func.func @dlog1p(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @log1p(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @tanh(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.tanh %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// (1 - y) * (1 + y)
+// CHECK-LABEL: func.func @dtanh(
+// CHECK:         %y = kina.
+// CHECK:         [[ONE:%\S+]] = kina.broadcast
+// CHECK-NEXT:    [[LESS:%\S+]] = kina.sub [[ONE]], %y
+// CHECK-NEXT:    [[MORE:%\S+]] = kina.add [[ONE]], %y
+// CHECK-NEXT:    [[SLOPE:%\S+]] = kina.mul [[LESS]], [[MORE]]
+// CHECK-NEXT:    kina.mul %ct, [[SLOPE]]
+// CHECK-NEXT:    func.return
+func.func @dtanh(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @tanh(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @erf(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.erf %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @derf(
+// CHECK:         [[SQUARE:%\S+]] = kina.mul %x, %x
+// CHECK-NEXT:    [[MINUS:%\S+]] = kina.neg [[SQUARE]]
+// CHECK-NEXT:    [[BELL:%\S+]] = kina.exp [[MINUS]] {nonpositive}
+// CHECK:         kina.constant dense<1.128379{{.*}}>
+// CHECK:         kina.mul {{.*}}, [[BELL]]
+// CHECK-NEXT:    kina.mul %ct
+// CHECK-NEXT:    func.return
+func.func @derf(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @erf(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
 func.func @sub(%x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
   %y = kina.sub %x, %z : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
   func.return %y : tensor<3xf32>

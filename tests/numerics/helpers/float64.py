@@ -6,6 +6,7 @@ here; integers and Bools are what NumPy makes of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -112,6 +113,7 @@ def _contract(op: Operation, _shape: tuple[int, ...], x: np.ndarray, y: np.ndarr
 
 _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     **{f"kina.{op.name}": _ufunc(getattr(np, op.numpy)) for op in OPS.values() if op.numpy},
+    "kina.erf": _ufunc(np.vectorize(math.erf, otypes=[np.float64])),
     "kina.broadcast": lambda _op, shape, x: np.broadcast_to(x, shape),
     "kina.reshape": lambda _op, shape, x: np.reshape(x, shape),
     "kina.reduce": _reduce,

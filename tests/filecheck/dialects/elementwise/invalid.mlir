@@ -8,6 +8,22 @@ func.func @f(%x: tensor<2xi64>) {
 
 // -----
 
+// CHECK: tanh: operand has dtype I32, expected F16, BF16, F32, F8E4M3 or F8E5M2
+func.func @f(%x: tensor<2xi32>) {
+  %0 = kina.tanh %x : tensor<2xi32> -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: erf: result has type tensor<F16, [2]>, expected tensor<F32, [2]>
+func.func @f(%x: tensor<2xf32>) {
+  %0 = kina.erf %x : tensor<2xf32> -> tensor<2xf16>
+  func.return
+}
+
+// -----
+
 // CHECK: neg: operand has dtype Bool
 func.func @f(%x: tensor<2xi1>) {
   %0 = kina.neg %x : tensor<2xi1> -> tensor<2xi1>

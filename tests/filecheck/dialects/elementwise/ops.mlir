@@ -13,6 +13,14 @@ func.func @unary(%x: tensor<2x3xf32>, %i: tensor<4xi4>) {
   %d = kina.log %x : tensor<2x3xf32> -> tensor<2x3xf32>
   // CHECK-NEXT: kina.sqrt %x : tensor<2x3xf32> -> tensor<2x3xf32>
   %e = kina.sqrt %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.expm1 %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %f = kina.expm1 %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.log1p %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %g = kina.log1p %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.tanh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %h = kina.tanh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.erf %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %j = kina.erf %x : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return
 }
 
