@@ -9,9 +9,9 @@ states the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
+from kina.dims import DimError, multiply
 from kina.dtypes import I64, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
 from kina.rule_parts import (
@@ -250,26 +250,23 @@ def _broadcast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -
 
 def _reshape(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
     operand, dims = operands[0], dims_of(attributes)
-    if _count(operand.dims) == _count(dims):
+    source, target = _count(operand.dims), _count(dims)
+    if source == target:
         return operand.with_dims(dims)
     raise RuleError(
-        f"reshape: shape {format_dims(operand.dims)} has {_show_count(operand.dims)} elements and "
-        f"{format_dims(dims)} has {_show_count(dims)}, expected the same number",
+        f"reshape: shape {format_dims(operand.dims)} has {source} elements and "
+        f"{format_dims(dims)} has {target}, expected the same number",
         blame="dims",
     )
 
 
-def _count(dims: Sequence[Dim]) -> tuple[int, list[str]]:
-    return (
-        prod(dim for dim in dims if isinstance(dim, int)),
-        sorted(dim for dim in dims if isinstance(dim, str)),
-    )
-
-
-def _show_count(dims: Sequence[Dim]) -> str:
-    size, symbols = _count(dims)
-    factors = [str(size)] if size != 1 or not symbols else []
-    return " * ".join(factors + symbols)
+def _count(dims: Sequence[Dim]) -> Dim:
+    """How many elements a shape has: equal counts have equal normal forms."""
+    try:
+        return multiply(dims)
+    except DimError as error:
+        message = f"reshape: the number of elements of {format_dims(dims)} is past a limit: {error}"
+        raise RuleError(message, blame="dims") from None
 
 
 def _cast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from kina.dims import Dim, is_symbol, symbols_of
 from kina.dtypes import DType
-
-Dim = int | str
-"""A dimension: a size of at least 1, or the name of a symbolic size."""
 
 
 class Placement(Enum):
@@ -42,8 +40,13 @@ class TensorType:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbolic dimensions, each once, in order of appearance."""
-        return tuple(dict.fromkeys(dim for dim in self.dims if isinstance(dim, str)))
+        """The symbols of the dimensions, each once, in order of appearance."""
+        return tuple(dict.fromkeys(symbol for dim in self.dims for symbol in symbols_of(dim)))
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """The symbols that are dimensions by themselves: what a parameter of this type binds."""
+        return tuple(dict.fromkeys(str(dim) for dim in self.dims if is_symbol(dim)))
 
     def with_dims(self, dims: Sequence[Dim]) -> TensorType:
         """The same dtype and placement with other dimensions."""

@@ -10,6 +10,7 @@ from kina.dialects.call import CallOp, call_binding
 from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import from_ir
+from kina.dims import substitute
 from kina.types import Dim
 
 Ranges = tuple[tuple[Dim, ...], ...]
@@ -55,7 +56,7 @@ class _Ranges:
         assert isinstance(callee, FuncOp)
         binding = call_binding(call, callee)
         sizes = self.of(callee)[position]
-        return [binding[size] if isinstance(size, str) else size for size in sizes]
+        return [substitute(size, binding) for size in sizes]
 
 
 def _is_indices(use: Use) -> bool:

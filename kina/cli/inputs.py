@@ -18,6 +18,7 @@ from numpy.random import Generator, default_rng
 
 from kina.arrays import Array, numpy_dtype
 from kina.cli.npy import read_npy
+from kina.dims import evaluate, is_symbol
 from kina.dtypes import Kind
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.runtime.arguments import result_shape
@@ -76,7 +77,7 @@ class Inputs:
             for dim, size in zip(
                 parameter.type.dims, self._files[parameter.name].shape, strict=False
             )
-            if isinstance(dim, str)
+            if isinstance(dim, str) and is_symbol(dim)
         }
 
     def _make(self, index: int, parameter: Parameter, text: str) -> Array:
@@ -104,7 +105,7 @@ class Inputs:
         return min(limits, default=None)
 
     def _size_of(self, dim: Dim) -> int:
-        return dim if isinstance(dim, int) else self._sizes[dim]
+        return evaluate(dim, self._sizes)
 
 
 def _draw(

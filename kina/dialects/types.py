@@ -17,6 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from kina.dims import is_normal
 from kina.dtypes import DTYPES, DType
 from kina.types import Dim, Placement, TensorType
 
@@ -96,6 +97,12 @@ class LayoutAttr(ParametrizedAttribute):
             )
         if any(isinstance(dim, int) and dim < 1 for dim in self.dim_values):
             raise VerifyException(f"dimensions are {self.dim_values}, expected sizes >= 1")
+        for dim in self.dim_values:
+            if isinstance(dim, str) and not is_normal(dim):
+                raise VerifyException(
+                    f'dimension "{dim}" is no normal form of a size, expected for example "N", '
+                    '"T + 1" or "3 * D"'
+                )
 
 
 def _print_dim(printer: Printer, dim: StringAttr | IntAttr) -> None:

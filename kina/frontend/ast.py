@@ -24,11 +24,25 @@ class Size(NamedTuple):
     text: str
 
 
-DimExpr = Identifier | Size
+class DimSum(NamedTuple):
+    """`T + 1`, `2 * T - 1`: terms, each with its sign."""
+
+    extent: Extent
+    terms: tuple[tuple[str, DimExpr], ...]
+
+
+class DimProduct(NamedTuple):
+    """`3 * D`, `H * (K + 1)`."""
+
+    extent: Extent
+    factors: tuple[DimExpr, ...]
+
+
+DimExpr = Identifier | Size | DimSum | DimProduct
 
 
 class Dims(NamedTuple):
-    """`[B, 4, 8]`."""
+    """`[B, 4, T + 1]`."""
 
     extent: Extent
     items: tuple[DimExpr, ...]

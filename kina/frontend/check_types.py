@@ -1,4 +1,4 @@
-"""Type expressions: dtypes, dimensions, placements and their limits."""
+"""Type expressions: dtypes, placements and their limits."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Iterable
 from math import prod
 
 from kina.dtypes import DTYPES, RESERVED, DType
-from kina.frontend.ast import DimExpr, Dims, Identifier, Size, TypeExpr
-from kina.frontend.decimals import quoted
+from kina.frontend.ast import Identifier, TypeExpr
+from kina.frontend.check_dims import resolve_dims
 from kina.frontend.report import Report
-from kina.types import Dim, Placement, TensorType
+from kina.types import Placement, TensorType
 
-MAX_RANK = 64
-"""NumPy's limit."""
-MAX_SIZE = 2**63 - 1
 MAX_BYTES = 2**60 - 1
 """Of one tensor: upstream counts its bits in 64-bit integers."""
-"""No tensor takes more memory: every byte of it has a 64-bit offset."""
 
 _ALIASES: dict[str, str] = {
     alias: dtype.name
@@ -74,40 +70,3 @@ def _resolve_placement(name: Identifier | None, report: Report) -> Placement | N
         message = f"unknown placement `@{name.name}`, expected `@host` or `@device`"
         report.error(message, name.extent, help=report.suggest(name.name, _PLACEMENTS))
     return placement
-
-
-def resolve_dims(
-    dims: Dims, symbols: Iterable[str] | None, report: Report
-) -> tuple[Dim, ...] | None:
-    """The dimensions; None after reporting those that are wrong."""
-    if len(dims.items) > MAX_RANK:
-        found = f"found {len(dims.items)}"
-        report.error(f"a tensor has at most {MAX_RANK} dimensions, {found}", dims.extent)
-        return None
-    resolved = [_resolve_dim(dim, symbols, report) for dim in dims.items]
-    known = tuple(dim for dim in resolved if dim is not None)
-    return known if len(known) == len(resolved) else None
-
-
-def _resolve_dim(dim: DimExpr, symbols: Iterable[str] | None, report: Report) -> Dim | None:
-    if isinstance(dim, Size):
-        return _resolve_size(dim, report)
-    if symbols is None or dim.name in symbols:
-        return dim.name
-    report.error(
-        f"symbol `{dim.name}` is not bound: no parameter has a dimension of this name",
-        dim.extent,
-        help=report.suggest(dim.name, symbols),
-    )
-    return None
-
-
-def _resolve_size(dim: Size, report: Report) -> int | None:
-    digits = dim.text.lstrip("0")
-    if not digits:
-        report.error("a dimension is at least 1, found 0", dim.extent)
-        return None
-    if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
-        report.error(f"a dimension is at most 2^63 - 1, found {quoted(digits)}", dim.extent)
-        return None
-    return int(digits)

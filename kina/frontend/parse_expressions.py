@@ -17,7 +17,8 @@ from kina.frontend.ast import (
 )
 from kina.frontend.cursor import Cursor, Panic
 from kina.frontend.lexer import Token, TokenKind
-from kina.frontend.parse_types import parse_dims, parse_literal
+from kina.frontend.parse_dims import parse_dims
+from kina.frontend.parse_types import parse_literal
 from kina.frontend.source import Extent
 from kina.frontend.steps import Step, Steps
 

@@ -1,10 +1,11 @@
-"""Types, dimensions and tensor literals."""
+"""Types and tensor literals."""
 
 from __future__ import annotations
 
-from kina.frontend.ast import DimExpr, Dims, Identifier, Literal, LiteralValue, Size, TypeExpr
+from kina.frontend.ast import Identifier, Literal, LiteralValue, TypeExpr
 from kina.frontend.cursor import Cursor
 from kina.frontend.lexer import TokenKind
+from kina.frontend.parse_dims import parse_dims
 from kina.frontend.source import Extent
 
 _TYPE = "a type such as `tensor<F32, [2, 3]>`"
@@ -33,26 +34,6 @@ def _placement(cursor: Cursor) -> Identifier:
         raise cursor.fail("a placement: `@host` or `@device`")
     name = cursor.identifier("`host` or `device` after `@`")
     return Identifier(Extent(at.start, name.extent.end), name.name)
-
-
-def parse_dims(cursor: Cursor) -> Dims:
-    """`[B, 4]`, or `[]` for rank 0."""
-    if not cursor.at("["):
-        raise cursor.fail("dimensions such as `[2, 3]`")
-    opened = cursor.advance()
-    items = tuple(cursor.items(opened, "]", lambda: _dim(cursor)))
-    return Dims(cursor.since(opened.start), items)
-
-
-def _dim(cursor: Cursor) -> DimExpr:
-    token = cursor.current
-    if token.kind is TokenKind.NAME:
-        cursor.advance()
-        return Identifier(token.extent, token.text)
-    if token.kind is TokenKind.NUMBER and token.text.isdigit():
-        cursor.advance()
-        return Size(token.extent, token.text)
-    raise cursor.fail("a dimension: an integer of at least 1, or a name")
 
 
 def parse_literal(cursor: Cursor) -> Literal:

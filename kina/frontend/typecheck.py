@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from kina.frontend.ast import (
     Expr,
     Function,
-    Identifier,
     Let,
     ParameterExpr,
     Program,
     Reverse,
     TupleExpr,
-    TypeExpr,
 )
+from kina.frontend.check_dims import bound_symbols
 from kina.frontend.check_expressions import ExpressionChecker
 from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context, Known
@@ -79,7 +78,7 @@ class _ProgramChecker:
     def _function(self, node: Function) -> TypedFunction | None:
         types = self._parameter_types(node)
         # The symbols of an erroneous parameter count as bound: no second error about them.
-        symbols = tuple(dict.fromkeys(s for p in node.parameters for s in _written_symbols(p.type)))
+        symbols = bound_symbols(node, self._report)
         result = self._result_type(node, symbols)
         signature = None
         if result is not None and all(type_ is not None for type_ in types):
@@ -179,10 +178,6 @@ def _wrong_items(found: Type, expected: Type) -> list[int] | None:
 
 def _items(type_: Type) -> tuple[Type, ...]:
     return type_.items if isinstance(type_, TupleType) else ()
-
-
-def _written_symbols(type_: TypeExpr) -> list[str]:
-    return [dim.name for dim in type_.dims.items if isinstance(dim, Identifier)]
 
 
 def _parameters(

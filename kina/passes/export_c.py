@@ -35,8 +35,10 @@ from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from kina.dialects.types import IRTensor
+from kina.dims import symbols_of
 from kina.errors import KinaError
 from kina.passes.builder import Builder
+from kina.passes.derived_sizes import derive, derived
 from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.located import stamp
 from kina.types import Dim
@@ -68,7 +70,7 @@ class _Exporter:
     at: Builder
     """What they all need comes first."""
     sizes: dict[str, SSAValue]
-    """The run-time size of each symbol, as an index."""
+    """The run-time size of each symbol and what is computed from them, as an index each."""
 
     def pointer(self, tensor: IRTensor, position: int, like: SSAValue | None) -> BlockArgument:
         """A new argument that points to the elements of `tensor`."""
@@ -110,7 +112,8 @@ class _Exporter:
 
 def _symbols(function: FuncOp) -> list[str]:
     parameter_dims = read_dims(function, "parameter_dims")
-    return list(dict.fromkeys(d for dims in parameter_dims for d in dims if isinstance(d, str)))
+    dims = (dim for dims in parameter_dims for dim in dims)
+    return list(dict.fromkeys(symbol for dim in dims for symbol in symbols_of(dim)))
 
 
 def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> None:
@@ -123,6 +126,7 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
     exporter = _Exporter(function, block, Builder(first, function.location), {})
     parameters = list(block.args)
     _add_symbols(exporter, symbols)
+    _derive_sizes(exporter, [*parameter_dims, *result_dims])
     for parameter, dims in zip(parameters, parameter_dims, strict=True):
         _export_parameter(exporter, parameter, dims)
     for op in list(block.ops):
@@ -144,6 +148,17 @@ def _add_symbols(exporter: _Exporter, symbols: Sequence[str]) -> None:
         argument = exporter.block.insert_arg(i64, position, exporter.function.location)
         argument.name_hint = symbol
         exporter.sizes[symbol] = exporter.at.value(IndexCastOp(argument, IndexType()))
+
+
+def _derive_sizes(exporter: _Exporter, shapes: Sequence[Sequence[Dim]]) -> None:
+    """Every size that is computed from symbols, right after them: of the interface, and inside."""
+    marked = [(op, dim) for op in exporter.block.ops for dim in map(derived, op.results) if dim]
+    in_shapes = (dim for dims in shapes for dim in dims if isinstance(dim, str))
+    for dim in dict.fromkeys([*in_shapes, *(dim for _, dim in marked)]):
+        if dim not in exporter.sizes:
+            exporter.sizes[dim] = derive(dim, exporter.sizes, exporter.at)
+    for op, dim in marked:
+        op.results[0].replace_all_uses_with(exporter.sizes[dim])
 
 
 def _export_parameter(exporter: _Exporter, parameter: BlockArgument, dims: Sequence[Dim]) -> None:

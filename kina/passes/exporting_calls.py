@@ -18,6 +18,7 @@ from xdsl.rewriter import Rewriter
 
 from kina.dialects.invoke import InvokeOp
 from kina.dialects.types import IRTensor
+from kina.dims import substitute
 from kina.passes.builder import Builder
 from kina.passes.lowering.calls import SIZES
 from kina.passes.lowering.storage import tensor_type
@@ -42,7 +43,7 @@ def invoke(call: func.CallOp, callee: Callee, sizes: Mapping[str, SSAValue]) -> 
     inputs = [_uncast(operand) for operand in call.operands]
     outs: list[SSAValue] = []
     for result, dims in zip(call.results, callee.result_dims, strict=True):
-        mine = tuple(binding[dim] if isinstance(dim, str) else dim for dim in dims)
+        mine = tuple(substitute(dim, binding) for dim in dims)
         kind = tensor_type(cast(IRTensor, result.type).element_type, mine)
         dynamic = [sizes[dim] for dim in mine if isinstance(dim, str)]
         outs.append(at.value(EmptyOp(dynamic, kind)))

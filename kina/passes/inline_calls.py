@@ -26,6 +26,7 @@ from kina.dialects.callee import CalleeOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.types import IRTensor, from_ir
 from kina.dialects.vjp import VjpOp
+from kina.dims import substitute
 from kina.errors import KinaTypeError
 from kina.passes.callees_first import CalleesFirst
 from kina.passes.limits import GRADIENT, is_copied
@@ -144,9 +145,7 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Di
     """`op` on the caller's values. Symbols stand in result types, and in a check's size."""
     operands = [values[operand] for operand in op.operands]
     if isinstance(op, CheckIndicesOp):
-        size = op.size_value
-        bound = binding[size] if isinstance(size, str) else size
-        check = CheckIndicesOp(operands[0], op.axis_value, bound)
+        check = CheckIndicesOp(operands[0], op.axis_value, substitute(op.size_value, binding))
         check.location = op.location
         return check
     types = [substitute_ir(cast(IRTensor, type_), binding) for type_ in op.result_types]

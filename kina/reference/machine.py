@@ -21,6 +21,7 @@ from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
 from kina.dialects.types import from_ir
+from kina.dims import evaluate, is_symbol
 from kina.ops import OPS
 from kina.reference.checks import Bound, index_failure
 from kina.reference.internal import INTERNAL
@@ -92,7 +93,7 @@ def bind_symbols(types: Sequence[TensorType], shapes: Sequence[Shape]) -> dict[s
         dim: size
         for type_, shape in zip(types, shapes, strict=True)
         for dim, size in zip(type_.dims, shape, strict=True)
-        if isinstance(dim, str)
+        if isinstance(dim, str) and is_symbol(dim)
     }
 
 
@@ -111,7 +112,7 @@ class Frame:
     def shape(self, value: SSAValue) -> Shape:
         """The shape of a value in this call, computed or not."""
         dims = from_ir(value.type).dims
-        return tuple(dim if isinstance(dim, int) else self.symbols[dim] for dim in dims)
+        return tuple(evaluate(dim, self.symbols) for dim in dims)
 
     def run(self) -> tuple[Array, ...]:
         """Execute; a `KinaIndexError` at the first failed check."""
@@ -154,8 +155,7 @@ class Frame:
     def _bound(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> Bound:
         axis = 0 if isinstance(op, GatherOp) else op.axis_value
         if isinstance(op, CheckIndicesOp):
-            size = op.size_value
-            return Bound(axis, size if isinstance(size, int) else self.symbols[size])
+            return Bound(axis, evaluate(op.size_value, self.symbols))
         shape = self.shape(op.values)
         return Bound(axis, shape[axis], shape)
 

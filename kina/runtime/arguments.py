@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from kina.arrays import Array, numpy_dtype
+from kina.dims import evaluate, is_symbol, symbols_of
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
@@ -130,12 +131,12 @@ def wrong_shape(what: str, dims: Sequence[Dim], array: Array) -> KinaValueError:
 
 
 def _sizes(signature: Signature, arrays: Sequence[Array]) -> dict[str, int]:
-    """One size per symbol."""
+    """One size per symbol, to which every computed dimension fits."""
     sizes: dict[str, int] = {}
     origin: dict[str, str] = {}
     for parameter, array in zip(signature.parameters, arrays, strict=True):
         for dim, size in zip(parameter.type.dims, array.shape, strict=True):
-            if isinstance(dim, int):
+            if not isinstance(dim, str) or not is_symbol(dim):
                 continue
             if size < 1:
                 raise KinaValueError(
@@ -149,7 +150,22 @@ def _sizes(signature: Signature, arrays: Sequence[Array]) -> dict[str, int]:
                     "expected one size"
                 )
             origin.setdefault(dim, parameter.name)
+    for parameter, array in zip(signature.parameters, arrays, strict=True):
+        for dim, size in zip(parameter.type.dims, array.shape, strict=True):
+            if size != evaluate(dim, sizes):
+                raise _wrong_derived(signature, parameter, str(dim), size, sizes)
     return sizes
+
+
+def _wrong_derived(
+    signature: Signature, parameter: Parameter, dim: str, size: int, sizes: Mapping[str, int]
+) -> KinaValueError:
+    """The error for a dimension that is not what its symbols make it."""
+    bound = ", ".join(f"{symbol} = {sizes[symbol]}" for symbol in symbols_of(dim))
+    return KinaValueError(
+        f"{signature.name}: dimension '{dim}' of parameter '{parameter.name}' is {size}, "
+        f"expected {evaluate(dim, sizes)} ({bound})"
+    )
 
 
 def _ready(type_: TensorType, array: Array) -> Array:
@@ -161,7 +177,7 @@ def _ready(type_: TensorType, array: Array) -> Array:
 
 def result_shape(type_: TensorType, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of a result at these sizes."""
-    return tuple(dim if isinstance(dim, int) else sizes[dim] for dim in type_.dims)
+    return tuple(evaluate(dim, sizes) for dim in type_.dims)
 
 
 def bind_outputs(signature: Signature, bound: Bound, out: object) -> tuple[list[Array], list[Any]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from kina.arrays import numpy_dtype
 from kina.backend.metadata import CompiledFunction
+from kina.dims import is_symbol, terms_of
 from kina.runtime.library import CHARS, from_buffer, from_buffer_as
 from kina.runtime.numpy_types import integer_view, is_clean
 from kina.types import Dim, Signature, TensorType
@@ -141,7 +142,7 @@ class _Writer:
         targets: list[str] = []
         for axis, dim in enumerate(type_.dims):
             size = self.size(dim)
-            if isinstance(dim, str) and dim not in seen:
+            if isinstance(dim, str) and is_symbol(dim) and dim not in seen:
                 seen.add(dim)
                 targets.append(size)
                 conditions.append(size)  # not 0
@@ -178,7 +179,13 @@ class _Writer:
 
     def size(self, dim: Dim) -> str:
         """A dimension as code."""
-        return str(dim) if isinstance(dim, int) else self.symbols[dim]
+        if isinstance(dim, int):
+            return str(dim)
+        if is_symbol(dim):
+            return self.symbols[dim]
+        terms = terms_of(dim).items()
+        factors = ([str(c), *(self.symbols[symbol] for symbol in symbols)] for symbols, c in terms)
+        return f"({' + '.join('*'.join(each) for each in factors)})"
 
     def shape(self, type_: TensorType) -> str:
         """A shape as code; a static one is a constant."""

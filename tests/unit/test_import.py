@@ -15,7 +15,7 @@ PACKAGE = Path(kina.__file__).parent
 
 # Each part may import itself and what stands before it.
 ORDER = (
-    ("errors", "dtypes", "status", "order", "machine"),
+    ("errors", "dtypes", "dims", "status", "order", "machine"),
     ("types",),
     ("contraction",),
     ("ops",),

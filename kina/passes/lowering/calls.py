@@ -31,9 +31,11 @@ def lower_call(state: Lowering, op: CallOp | func.CallOp) -> None:
     ]
     call = state.builder.append(func.CallOp(op.callee, arguments, outputs))
     binding = bind(name, types, kina_types(op.operand_types))
-    symbols = dict.fromkeys(d for type_ in types for d in type_.dims if isinstance(d, str))
+    symbols = dict.fromkeys(symbol for type_ in types for symbol in type_.symbols)
     if symbols:
         call.attributes[SIZES] = ArrayAttr(_dim(binding[symbol]) for symbol in symbols)
+        # Each is computed here, for the call in C.
+        state.dynamic([*binding.values(), *(d for t in op.result_types for d in from_ir(t).dims)])
     for old, new in zip(op.results, call.results, strict=True):
         state.bind(old, _cast(state, new, storage_type(from_ir(old.type))))
 

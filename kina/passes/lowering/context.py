@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from kina.passes.builder import Builder
 from kina.passes.lowering.generic import Access, whole
+from kina.passes.lowering.sizes import Sizes
 from kina.passes.lowering.storage import storage_element, tensor_type
 from kina.types import Dim
 from kina.types import TensorType as KinaType
@@ -22,13 +23,13 @@ class Lowering:
     """What the lowering of each operation reads and writes.
 
     `callees` are the types of the module's functions before lowering; `sizes` holds the run-time
-    size of each symbol, taken once at the function's entry.
+    size of each symbol and each dimension computed from them, once, at the function's entry.
     """
 
     builder: Builder
     fast: bool
     callees: Mapping[str, FunctionType]
-    sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    sizes: Sizes = field(default_factory=Sizes)
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def value(self, old: SSAValue) -> SSAValue:

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.types import LayoutAttr, from_ir
+from kina.dims import is_symbol
 from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.places import refusal
@@ -71,8 +72,8 @@ def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
     except VerifyException as error:
         raise refusal(function.location, f"function {name}: {error}") from error
     _check_placement(function, inputs, outputs)
-    known = {symbol for type_ in inputs for symbol in type_.symbols}
-    for symbol in (symbol for type_ in outputs for symbol in type_.symbols):
+    known = {symbol for type_ in inputs for symbol in type_.binds}
+    for symbol in (symbol for type_ in [*inputs, *outputs] for symbol in type_.symbols):
         if symbol not in known:
             raise refusal(function.location, f"function {name}: no parameter has size {symbol}")
     return inputs, outputs
@@ -153,13 +154,13 @@ def _lower_body(
 
 
 def _take_sizes(state: Lowering, inputs: Sequence[KinaType]) -> None:
-    """Each symbol's size, from the first parameter that has it."""
+    """Each symbol's size, from the first parameter that has it as a dimension."""
     for argument, type_ in zip(state.builder.block.args, inputs, strict=True):
         for axis, dim in enumerate(type_.dims):
-            if isinstance(dim, int) or dim in state.sizes:
+            if isinstance(dim, int) or not is_symbol(dim) or dim in state.sizes:
                 continue
             size = tensor.DimOp(argument, state.builder.index(axis))
-            state.sizes[dim] = state.builder.value(size)
+            state.sizes.take(dim, state.builder.append(size))
 
 
 def _lower_operation(state: Lowering, op: Operation) -> None:

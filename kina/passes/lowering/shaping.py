@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import SSAValue
 
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.dims import element_count, is_derived
 from kina.passes.builder import Builder
+from kina.passes.derived_sizes import SIZES
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.storage import tensor_type
@@ -64,7 +64,8 @@ def reshape(
         return _spread(state, value, target)
     groups = match_axes(source, target) if target else []
     if any(len(axes) > 1 for axes, _ in groups) or not target:
-        value = _collapse(state, value, source, [axes for axes, _ in groups])
+        state.dynamic(target)  # a collapsed axis may have one of these sizes
+        value = _collapse(state, value, source, [axes for axes, _ in groups], target)
     if all(len(axes) == 1 for _, axes in groups):
         return value
     return _split(state, value, target, [axes for _, axes in groups])
@@ -96,20 +97,9 @@ def match_axes(source: Sequence[Dim], target: Sequence[Dim]) -> Groups:
 
 def _matching_end(done: Sequence[Dim], target: Sequence[Dim], position: int) -> int | None:
     """The least end past `position` where the target has as many elements as `done`."""
-    wanted = _count(done)
+    wanted = element_count(done)
     ends = range(position + 1, len(target) + 1)
-    return next((end for end in ends if _count(target[:end]) == wanted), None)
-
-
-def _count(dims: Sequence[Dim]) -> tuple[int, Counter[str]]:
-    sizes = prod(dim for dim in dims if isinstance(dim, int))
-    return sizes, Counter(dim for dim in dims if isinstance(dim, str))
-
-
-def _product(dims: Sequence[Dim]) -> Dim:
-    """The size of collapsed axes; only whether it is static matters if it is not."""
-    symbols = [dim for dim in dims if isinstance(dim, str)]
-    return "*".join(symbols) if symbols else prod(dim for dim in dims if isinstance(dim, int))
+    return next((end for end in ends if element_count(target[:end]) == wanted), None)
 
 
 def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
@@ -117,17 +107,22 @@ def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[Integ
 
 
 def _collapse(
-    state: Lowering, value: SSAValue, source: Sequence[Dim], groups: Sequence[Sequence[int]]
+    state: Lowering,
+    value: SSAValue,
+    source: Sequence[Dim],
+    groups: Sequence[Sequence[int]],
+    target: Sequence[Dim],
 ) -> SSAValue:
-    dims = tuple(_product([source[axis] for axis in group]) for group in groups)
+    dims = tuple(element_count([source[axis] for axis in group]) for group in groups)
     type_ = tensor_type(tensor_of(value).element_type, dims)
-    return state.builder.value(
-        tensor.CollapseShapeOp.create(
-            operands=[value],
-            result_types=[type_],
-            properties={"reassociation": _reassociation(groups)},
-        )
+    op = tensor.CollapseShapeOp.create(
+        operands=[value],
+        result_types=[type_],
+        properties={"reassociation": _reassociation(groups)},
     )
+    if any(is_derived(dim) and dim in target for dim in dims):
+        op.attributes[SIZES] = ArrayAttr(StringAttr(str(dim)) for dim in dims)
+    return state.builder.value(op)
 
 
 def _split(

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from kina.machine import Machine
 from kina.passes.builder import INDEX, Builder
+from kina.passes.derived_sizes import again, derived
 from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
 from kina.passes.scheduling.space import Size
 from kina.status import OUT_OF_MEMORY
@@ -30,7 +31,9 @@ def index_of(size: Size, at: Builder) -> SSAValue:
     if size.known != 1 or not size.factors:
         value = at.index(size.known)
     for factor in size.factors:
-        if not isinstance(factor.type, IndexType):
+        if derived(factor) is not None:
+            factor = again(factor, at)
+        elif not isinstance(factor.type, IndexType):
             factor = at.value(arith.IndexCastOp(factor, INDEX))
         value = factor if value is None else at.value(arith.MuliOp(value, factor))
     assert value is not None

@@ -15,8 +15,10 @@ from typing import TypeAlias, cast
 from xdsl.dialects import arith, bufferization, linalg, memref, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     IntegerAttr,
     MemRefType,
+    StringAttr,
     TensorType,
 )
 from xdsl.dialects.linalg.attrs import IteratorType
@@ -24,6 +26,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from kina.dialects.invoke import InvokeOp
+from kina.passes.derived_sizes import SIZES, named
 from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
 
@@ -113,15 +116,19 @@ def factors_of(value: SSAValue) -> list[Shape]:
 
 
 def collapsed_shape(op: tensor.CollapseShapeOp) -> Shape:
-    """The result sizes of a collapse of at most one dynamic dimension per group."""
-    return tuple(map(_only_size, factors_of(op.result)))
+    """The result sizes of a collapse: known, of one dynamic dimension, or with a name."""
+    factors = factors_of(op.result)
+    names = cast("ArrayAttr[StringAttr] | None", op.attributes.get(SIZES))
+    texts = [name.data for name in names] if names else [""] * len(factors)
+    return tuple(map(_only_size, factors, texts))
 
 
-def _only_size(factors: Shape) -> Dim:
+def _only_size(factors: Shape, name: str) -> Dim:
     known = prod(dim for dim in factors if isinstance(dim, int))
-    named = [dim for dim in factors if not isinstance(dim, int)]
-    assert not named or (known, len(named)) == (1, 1), "a product of sizes has no name"
-    return named[0] if named else known
+    dynamic = [dim for dim in factors if not isinstance(dim, int)]
+    if dynamic and (known, len(dynamic)) != (1, 1):
+        return named(name, dynamic)
+    return dynamic[0] if dynamic else known
 
 
 def base_of(value: SSAValue) -> SSAValue:

@@ -51,3 +51,10 @@ func.func @f(%x: tensor<2xf64>) {
   %0 = kina.neg %x : tensor<2xf64> -> tensor<2xf64>
   func.return
 }
+
+// -----
+
+// CHECK: dimension "1 + T" is no normal form of a size, expected for example "N", "T + 1" or "3 * D"
+func.func @f(%x: tensor<?xf32, #kina.layout<["1 + T"], host>>) {
+  func.return
+}
