@@ -31,7 +31,8 @@ let merged = fn(x: tensor<F32, [T, H, K]>) -> (
   (flat.softmax(axis=1), flat.reduce(op=sum, axis=0), flat.reshape([T, H, K]))
 }
 let rows = fn(
-  table: tensor<F32, [2 * N, D]>, ids: tensor<I64, [T - 1]>, n: tensor<F32, [N]>, t: tensor<F32, [T]>
+  table: tensor<F32, [2 * N, D]>, ids: tensor<I64, [T - 1]>,
+  n: tensor<F32, [N]>, t: tensor<F32, [T]>
 ) -> tensor<F32, [T - 1, D]> { table.gather(ids) }
 let called = fn(
   a: tensor<F32, [N, H, K]>, b: tensor<F32, [N + 2, 2 * H]>, c: tensor<F32, [N + 1]>
