@@ -25,12 +25,14 @@ from kina.passes.scheduling.fusion import Stage
 class Fibers(Strategy):
     """Vectors run across the fibers of a band, the walk goes down the axis."""
 
+    part_size = BLOCK
+
     def __init__(self, function: KernelFunction) -> None:
         super().__init__(function)
         assert function.space.axis is not None
         self._axis = function.space.axis
         block = function.space.block or 1
-        self._lanes = block if block > 1 else 0
+        self._lanes = self.held = block if block > 1 else 0
         self._along = function.space.last + 1 if self._lanes else None
         function.strategy, function.lanes = "fibers", self._lanes
 
@@ -46,33 +48,16 @@ class Fibers(Strategy):
         here = row.inside(row.ops, self._along, 0)
         return Step(self.function, self.hints, here, self._along, self._lanes, present=self._lanes)
 
-    def reduce(self, row: Row, stage: Stage) -> Held:
-        """Element after element; sums whose order counts by blocks."""
-        reduction = Reduction(stage)
-        first, count = self.function.bounds(self._axis)
-        end = row.ops.plus(first, count)
-        if stage.node.is_chain:
-            return self._block(row, reduction, first, end)
-        held = reduction.starts(row.ops, self._lanes)
-        whole = isinstance(count, int) and count <= BLOCK
-        if whole or not stage.node.is_ordered or self.function.space.in_pieces:
-            return reduction.join(row.ops, held, self._block(row, reduction, first, end))
+    def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
+        """Element after element, each fiber in its lane."""
 
-        def block(inside: Ops, at: SSAValue, so_far: Sequence[SSAValue]) -> Held:
-            stop = inside.least(inside.plus(at, BLOCK), end)
-            return reduction.join(
-                inside, so_far, self._block(row.inside(inside), reduction, at, stop)
-            )
-
-        return row.ops.loop(first, end, BLOCK, held, block)
-
-    def _block(self, row: Row, reduction: Reduction, first: Count, end: Count) -> Held:
         def element(inside: Ops, place: SSAValue, so_far: Sequence[SSAValue]) -> Held:
             step = self.one(row.inside(inside, self._axis, place))
             values = step.values(reduction.stage, so_far)
             return [inside.spread(value, self._lanes) for value in values]
 
-        return row.ops.loop(first, end, 1, reduction.starts(row.ops, self._lanes), element)
+        starts = reduction.starts(row.ops, self._lanes)
+        return row.ops.loop(first, row.ops.plus(first, count), 1, starts, element)
 
     def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
         """Down the axis. A band is too narrow to be streamed."""

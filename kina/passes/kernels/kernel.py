@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from kina.order import CHUNK
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.kept import is_element, kept
-from kina.passes.kernels.ops import Ops
-from kina.passes.kernels.reduction import Held
+from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.reduction import Held, Reduction
 from kina.passes.kernels.step import Row, Step
 from kina.passes.scheduling.fusion import Stage
 
@@ -38,9 +39,14 @@ class Strategy(ABC):
     def one(self, row: Row) -> Step:
         """The step that computes what a row has one value of."""
 
+    held = 0
+    """Lanes of what a row has one value of; 0 for a scalar."""
+    part_size = CHUNK
+    """Elements that a sum adds for themselves."""
+
     @abstractmethod
-    def reduce(self, row: Row, stage: Stage) -> Held:
-        """A reduction of a row: its value, or a contest's best value and index."""
+    def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
+        """A reduction of some elements of a row, from its start."""
 
     @abstractmethod
     def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
@@ -51,6 +57,29 @@ class Strategy(ABC):
         loops = [loop for loop in range(len(self.function.space.sizes)) if loop != self.inner]
         self._nest(self.function.ops, loops, {})
         self.hints.finish()
+
+    def reduce(self, row: Row, stage: Stage) -> Held:
+        """A reduction of a row: its value, or a contest's best value and index.
+
+        In one part, or in as many as the language's order has, one joined after the other.
+        """
+        assert self.inner is not None
+        reduction, size = Reduction(stage), self.part_size
+        first, count = self.function.bounds(self.inner)
+        if stage.node.is_chain:
+            return self.part(row, reduction, first, count)
+        starts = reduction.starts(row.ops, self.held)
+        whole = isinstance(count, int) and count <= size
+        if whole or not stage.node.is_ordered or self.function.space.in_pieces:
+            return reduction.join(row.ops, starts, self.part(row, reduction, first, count))
+        end = row.ops.plus(first, count)
+
+        def part(inside: Ops, at: SSAValue, so_far: Sequence[SSAValue]) -> Held:
+            left = inside.least(inside.minus(end, at), size)
+            here = self.part(row.inside(inside), reduction, at, left)
+            return reduction.join(inside, so_far, here)
+
+        return row.ops.loop(first, end, size, starts, part)
 
     def _nest(self, ops: Ops, loops: Sequence[int], places: Places) -> None:
         if not loops:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from kina.order import CHUNK, LANES
+from kina.order import LANES
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.kernel import Strategy
 from kina.passes.kernels.ops import Count, Ops, bytes_of
@@ -48,26 +48,8 @@ class Rows(Strategy):
         """Scalar code."""
         return Step(self.function, self.hints, row)
 
-    def reduce(self, row: Row, stage: Stage) -> Held:
-        """By lanes; sums whose order counts also by chunks."""
-        reduction = Reduction(stage)
-        first, count = self._bounds()
-        held = reduction.starts(row.ops, 0)
-        whole = isinstance(count, int) and count <= CHUNK
-        if whole or not stage.node.is_ordered or self.function.space.in_pieces:
-            return reduction.join(row.ops, held, self._chunk(row, reduction, first, count))
-        end = row.ops.plus(first, count)
-
-        def chunk(inside: Ops, at: SSAValue, so_far: Sequence[SSAValue]) -> Held:
-            size = inside.least(inside.minus(end, at), CHUNK)
-            return reduction.join(
-                inside, so_far, self._chunk(row.inside(inside), reduction, at, size)
-            )
-
-        return row.ops.loop(first, end, CHUNK, held, chunk)
-
-    def _chunk(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
-        """The lanes of some elements, joined."""
+    def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
+        """By lanes, which are then joined."""
 
         def body(step: Step, so_far: Held) -> Held:
             new = step.values(reduction.stage, so_far)

@@ -80,14 +80,14 @@ class Step:
         known: dict[SSAValue, SSAValue] = {}
         for argument, (value, access) in zip(block.args, stage.leaves, strict=False):
             known[argument] = self.read(stage, value, access)
-        if stage.position is not None:
-            known[stage.position] = self._position(stage.position.type)
         for argument, value in zip(block.args[len(block.args) - len(held) :], held, strict=True):
             if value is not None:
                 known[argument] = value
         for op in block.ops:
             if isinstance(op, linalg.ops.YieldOp):
                 return [self._known(value, known) for value in op.operands]
+            if _is_only_cast(op):  # Each cast counts in its own width.
+                continue
             known.update(zip(op.results, self._repeat(stage, op, known), strict=True))
         raise AssertionError("a body ends in linalg.yield")
 
@@ -130,13 +130,6 @@ class Step:
         assert self.along is not None
         return self.function.stride(value, stage, access, self.along)
 
-    def _position(self, kind: Attribute) -> SSAValue:
-        """The place along the reduced axis."""
-        axis = self.function.space.axis
-        first = 0 if axis is None else self.row.places[axis]
-        along = axis is not None and axis == self.along
-        return self.ops.counted(first, kind, self.lanes if along else 0)
-
     # The ops of a body.
 
     def _known(self, value: SSAValue, known: dict[SSAValue, SSAValue]) -> SSAValue:
@@ -146,17 +139,20 @@ class Step:
         self, stage: Stage, op: Operation, known: dict[SSAValue, SSAValue]
     ) -> Sequence[SSAValue]:
         if isinstance(op, linalg.ops.IndexOp):
-            return [self._index(stage, op)]
+            return [self._index(stage, op, INDEX)]
+        if isinstance(op, arith.IndexCastOp) and isinstance(op.input.owner, linalg.ops.IndexOp):
+            return [self._index(stage, op.input.owner, op.result.type)]
         if isinstance(op, tensor.ExtractOp):
             return [self._extract(op, [self._known(index, known) for index in op.indices])]
         return on_lanes(self.ops, op, [self._known(value, known) for value in op.operands])
 
-    def _index(self, stage: Stage, op: linalg.ops.IndexOp) -> SSAValue:
+    def _index(self, stage: Stage, op: linalg.ops.IndexOp, kind: Attribute) -> SSAValue:
+        """The index along a dimension, as integers of a kind; in the lanes if they walk it."""
         dim = self.function.kernel.frame.dim_map(stage)[op.dim.value.data]
         first = self.function.index(self.ops, dim, self.row.places)
         if not self.lanes or dim == UNIT or not self._walks(dim):
-            return first
-        counted = self.ops.counted(first, INDEX, self.lanes)
+            return self.ops.counted(first, kind, 0)
+        counted = self.ops.counted(first, kind, self.lanes)
         self._firsts[counted] = first
         return counted
 
@@ -220,6 +216,13 @@ class Step:
             return ()
 
         self.ops.loop(0, self.present, 1, (), body)
+
+
+def _is_only_cast(op: Operation) -> bool:
+    """Whether an index is read by casts alone."""
+    return isinstance(op, linalg.ops.IndexOp) and all(
+        isinstance(use.operation, arith.IndexCastOp) for use in op.result.uses
+    )
 
 
 def on_lanes(ops: Ops, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:

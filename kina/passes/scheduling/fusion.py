@@ -30,8 +30,8 @@ class Stage:
 
     `leaves` are the tensors it reads with their accesses, one block argument each; the last
     argument of `block` is the accumulator or the unused output. `captured` are tensors that the
-    body reads at computed places, `scalars` other values from outside. `position` is the argument
-    that counts along the reduced axis, if the body asks for it.
+    body reads at computed places, `scalars` other values from outside. `indexed` says whether the
+    body asks where it stands along a dimension that it does not reduce.
     """
 
     node: Node
@@ -39,7 +39,6 @@ class Stage:
     captured: list[SSAValue] = field(default_factory=list)
     scalars: list[SSAValue] = field(default_factory=list)
     indexed: bool = False
-    position: BlockArgument | None = None
     block: Block = field(default_factory=Block)
 
     @property
@@ -65,8 +64,15 @@ class Stage:
     @property
     def operations(self) -> int:
         """Scalar operations per element; constants are free."""
-        free = arith.ConstantOp, linalg.ops.YieldOp
-        return sum(not isinstance(op, free) for op in self.block.ops)
+        return sum(not self._is_free(op) for op in self.block.ops)
+
+    def _is_free(self, op: Operation) -> bool:
+        """Constants, and the place along the reduced axis: the loop that walks it counts."""
+        if isinstance(op, arith.IndexCastOp):
+            op = owner(op.input) or op
+        if isinstance(op, linalg.ops.IndexOp):
+            return op.dim.value.data == self.node.axis
+        return isinstance(op, arith.ConstantOp | linalg.ops.YieldOp)
 
 
 Stays: TypeAlias = Callable[[Node, Node, Access], bool]
@@ -96,11 +102,6 @@ class Fuser:
         results = self._inline(node, identity, known)
         self.stage.block.add_op(linalg.ops.YieldOp(*results))
         stage = self.stage
-        if stage.position is not None:  # it goes last of the inputs
-            old = stage.position
-            stage.position = stage.block.insert_arg(old.type, len(stage.block.args))
-            old.replace_all_uses_with(stage.position)
-            stage.block.erase_arg(old)
         for slot in slots:
             new = stage.block.insert_arg(slot.type, len(stage.block.args))
             slot.replace_all_uses_with(new)
@@ -162,37 +163,22 @@ class Fuser:
         if isinstance(op, linalg.ops.IndexOp):
             self._index(op, access[op.dim.value.data], known)
             return
-        if op.results and op.results[0] in known:
-            return
-        else:
-            operands = {v: self._outside(v, known) for v in op.operands}
-            new = op.clone(value_mapper={**known, **operands})
+        operands = {v: self._outside(v, known) for v in op.operands}
+        new = op.clone(value_mapper={**known, **operands})
         new.location = op.location
         self.stage.block.add_op(new)
         known.update(zip(op.results, new.results, strict=True))
 
     def _index(self, op: linalg.ops.IndexOp, dim: int, known: dict[SSAValue, SSAValue]) -> None:
-        """The index along `dim`. That of a reduced axis is an argument (see `Stage`)."""
-        stage = self.stage
-        if dim == stage.node.axis:
-            casts = [use.operation for use in op.result.uses]
-            widths = {cast.results[0].type for cast in casts if isinstance(cast, arith.IndexCastOp)}
-            width = widths.pop() if len(widths) == 1 else i64
-            if stage.position is None:
-                stage.position = stage.block.insert_arg(width, len(stage.block.args))
-            for cast in casts:
-                if isinstance(cast, arith.IndexCastOp) and cast.result.type == stage.position.type:
-                    known[cast.result] = stage.position
-            if any(cast.results[:1] and cast.results[0] not in known for cast in casts):
-                known[op.result] = self._add(arith.IndexCastOp(stage.position, IndexType()))
-        elif dim == UNIT:
+        """The index along `dim` of the stage."""
+        if dim == UNIT:
             known[op.result] = self._add(arith.ConstantOp.from_int_and_width(0, IndexType()))
-        else:
-            stage.indexed = True
-            index = {"dim": IntegerAttr(dim, i64)}
-            known[op.result] = self._add(
-                linalg.ops.IndexOp.create(properties=index, result_types=[IndexType()])
-            )
+            return
+        self.stage.indexed |= dim != self.stage.node.axis
+        index = {"dim": IntegerAttr(dim, i64)}
+        known[op.result] = self._add(
+            linalg.ops.IndexOp.create(properties=index, result_types=[IndexType()])
+        )
 
     def _add(self, op: Operation) -> SSAValue:
         op.location = self.stage.node.op.location
