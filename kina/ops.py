@@ -23,6 +23,8 @@ class Family(Enum):
     SHAPING = "shaping"
     CAST = "cast"
     CONTRACTION = "contraction"
+    COUNTING = "counting"
+    LAYOUT = "layout"
 
 
 ELEMENTWISE = frozenset({Family.UNARY, Family.BINARY})
@@ -50,6 +52,10 @@ class Op:
     """The scalar operation on floats, as `dialect.op` of MLIR (elementwise families)."""
     int_op: str = ""
     """The scalar operation on integers."""
+    named: tuple[str, ...] = ()
+    """Operands that are given by name: positions along an axis, for which a number will do."""
+    variadic: bool = False
+    """Whether the one operand is a list of tensors."""
     numpy: str = ""
     """The NumPy twin, where one function is the whole meaning."""
     in_float64: bool = False
@@ -59,6 +65,10 @@ class Op:
     def is_elementwise(self) -> bool:
         """Whether each element of the result is computed from one element of each operand."""
         return self.family in ELEMENTWISE
+
+    def role(self, position: int) -> str:
+        """What the operand at a position is called in messages."""
+        return f"tensor {position + 1}" if self.variadic else self.operands[position]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,13 @@ OPS: dict[str, Op] = {
         Op("gather", Family.INDEXING, ("values", "indices"), ANY, device=False),
         Op("take_along_axis", Family.INDEXING, ("values", "indices"), ANY, ("axis",),
            device=False),
+        Op("iota", Family.COUNTING, (), frozenset({"I64"}), ("dims", "axis"), device=False),
+        Op("transpose", Family.LAYOUT, ("operand",), ANY, ("axes",)),
+        Op("slice", Family.LAYOUT, ("operand", "start"), ANY, ("axis", "size"), device=False,
+           named=("start",)),
+        Op("concat", Family.LAYOUT, ("inputs",), ANY, ("axis",), variadic=True),
+        Op("update", Family.LAYOUT, ("operand", "new", "at"), ANY, ("axis",), device=False,
+           named=("at",)),
         Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
         Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC),
     )

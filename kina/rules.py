@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kina import layout_rules
 from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
 from kina.dims import DimError, multiply
 from kina.dtypes import I64, DType
@@ -48,16 +49,17 @@ def infer(name: str, operands: Sequence[TensorType], attributes: Attributes) -> 
     `attributes` holds exactly the arguments that the op table names for the operation.
     """
     op = OPS[name]
-    _check_dtype(op, operands[0])
-    _check_placement(op, operands)
-    return _RULES.get(name, _FAMILY_RULES[op.family])(op, operands, attributes)
+    if operands:
+        _check_dtype(op, operands[0])
+        _check_placement(op, operands)
+    return (_RULES.get(name) or _FAMILY_RULES[op.family])(op, operands, attributes)
 
 
 def _check_dtype(op: Op, operand: TensorType) -> None:
     if operand.dtype.name in op.dtypes:
         return
     raise RuleError(
-        f"{op.name}: {op.operands[0]} has dtype {operand.dtype}, "
+        f"{op.name}: {op.role(0)} has dtype {operand.dtype}, "
         f"expected {one_of(op.dtypes)}",
         blame=0,
         help=_dtype_help(op),
@@ -76,8 +78,8 @@ def _check_placement(op: Op, operands: Sequence[TensorType]) -> None:
         if other.placement is first.placement:
             continue
         raise RuleError(
-            f"{op.name}: {op.operands[position]} is on @{other.placement.value}, expected "
-            f"@{first.placement.value} as {op.operands[0]}: operands of one op share a placement",
+            f"{op.name}: {op.role(position)} is on @{other.placement.value}, expected "
+            f"@{first.placement.value} as {op.role(0)}: operands of one op share a placement",
             blame=position,
         )
     if not op.device:
@@ -288,4 +290,12 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.CONTRACTION: _matmul,
 }
 
-_RULES: dict[str, Rule] = {"gather": _gather, "reshape": _reshape}
+_RULES: dict[str, Rule] = {
+    "gather": _gather,
+    "reshape": _reshape,
+    "iota": layout_rules.iota,
+    "transpose": layout_rules.transpose,
+    "slice": layout_rules.slice_,
+    "concat": layout_rules.concat,
+    "update": layout_rules.update,
+}

@@ -8,6 +8,7 @@ from xdsl.traits import SymbolTable
 
 from kina.dialects.call import CallOp, call_binding
 from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
+from kina.dialects.layout import SliceOp, UpdateOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import from_ir
 from kina.dims import substitute
@@ -46,6 +47,9 @@ class _Ranges:
                 found += self._sizes(op.results[0])
             elif isinstance(op, CallOp):
                 found += self._called(op, use.index)
+            elif isinstance(op, SliceOp | UpdateOp):
+                if value is op.position:
+                    found.append(_starts(op))
             elif _is_indices(use):
                 axis = op.axis_value if isinstance(op, TakeAlongAxisOp) else 0
                 found.append(from_ir(op.operands[0].type).dims[axis])
@@ -57,6 +61,12 @@ class _Ranges:
         binding = call_binding(call, callee)
         sizes = self.of(callee)[position]
         return [substitute(size, binding) for size in sizes]
+
+
+def _starts(op: SliceOp | UpdateOp) -> Dim:
+    """How many starts a window has; where that is known at run time only, 0 is one."""
+    within, size = op.whole.dims[op.axis_value], op.size
+    return within - size + 1 if isinstance(within, int) and isinstance(size, int) else 1
 
 
 def _is_indices(use: Use) -> bool:

@@ -60,6 +60,7 @@ TO_LLVM = _passes(
             ("function-boundary-type-conversion", "identity-layout-map"),
         ),
     ),
+    "cse",  # a window that was filled in place is put back by a copy of it to itself
     "convert-linalg-to-loops",
     "fold-memref-alias-ops",
     "canonicalize",

@@ -15,6 +15,7 @@ from kina.dialects import (
     indexing,
     internal,
     invoke,
+    layout,
     normalize,
     reduce,
     shaping,
@@ -27,7 +28,7 @@ from kina.ops import OPS
 from kina.rules import Attributes
 
 _MODULES = (
-    *(elementwise, shaping, reduce, normalize, indexing, contraction),
+    *(elementwise, shaping, layout, reduce, normalize, indexing, contraction),
     *(call, internal, vjp, invoke),
 )
 """The modules whose operations make the dialect."""
@@ -56,7 +57,8 @@ def build(name: str, operands: Sequence[SSAValue], attributes: Attributes) -> Ki
     """Operation `name` of the op table; a `RuleError` where its type rule is broken."""
     arguments = [attributes[key] for key in OPS[name].attributes]
     make = cast("Callable[..., KinaOp]", OP_CLASSES[name])
-    return make(*operands, *arguments)
+    given = [operands] if OPS[name].variadic else operands
+    return make(*given, *arguments)
 
 
 Kina = Dialect("kina", _OPERATIONS, [LayoutAttr, ReductionKindAttr])

@@ -15,6 +15,10 @@ from kina.types import Signature
 _FOREIGN_NAMES = {"dim": "axis", "keepdims": "reduce_keep", "keepdim": "reduce_keep"}
 
 
+_POSITIONS = frozenset({"start", "at"})
+"""Where along an axis: given by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The arguments that a callee takes, each exactly once."""
@@ -117,6 +121,9 @@ def _positional_target(
 
 def _named_help(shape: Shape, argument: Argument) -> str | None:
     value = argument.value
+    position = next((name for name in shape.named if name in _POSITIONS), None)
+    if position is not None:
+        return f"a position is always named: {position}=…"
     if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
         return "the axis is always named: axis=…"
     if isinstance(value, Name) and "op" in shape.named:

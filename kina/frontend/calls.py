@@ -16,11 +16,11 @@ from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.operations import Operand, OperationChecker
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import CallFunction, Value
-from kina.ops import OPS, REDUCTIONS
+from kina.ops import OPS, REDUCTIONS, Op
 from kina.rules import RuleError
 from kina.types import Signature, TensorType, Type
 
-_POSITIONAL_ATTRIBUTES = ("dims", "dtype")
+_POSITIONAL_ATTRIBUTES = ("dims", "dtype", "axes")
 
 
 class CallChecker:
@@ -80,13 +80,17 @@ class CallChecker:
 
     def _operation(self, node: Call) -> Steps[Meaning]:
         op = OPS[node.callee.name]
+        roles = _roles(op, node)
         positional = tuple(name for name in op.attributes if name in _POSITIONAL_ATTRIBUTES)
         named = tuple(name for name in op.attributes if name not in _POSITIONAL_ATTRIBUTES)
-        bound = bind_arguments(node, Shape(op.operands + positional, named), self._report)
+        by_position = tuple(role for role in roles if role not in op.named)
+        bound = bind_arguments(
+            node, Shape(by_position + positional, op.named + named), self._report
+        )
         if bound is None:
             yield self._rest(node)
             return WRONG
-        operands: list[Operand] | None = yield self._operands(op.name, op.operands, bound)
+        operands: list[Operand] | None = yield self._operands(op.name, roles, bound)
         attributes = self._operations.attributes(op.name, bound)
         if operands is None or attributes is None:
             return WRONG
@@ -174,6 +178,14 @@ class CallChecker:
         notes = [self._report.note(message, known.parameters[error.blame])]
         notes += self._context.scope.declared(argument)
         self._report.error(error.message, argument.extent, notes, error.help)
+
+
+def _roles(op: Op, node: Call) -> tuple[str, ...]:
+    """The names of the operands; a list of tensors has as many as are given, at least one."""
+    if not op.variadic:
+        return op.operands
+    given = sum(argument.name is None for argument in node.arguments)
+    return tuple(op.role(position) for position in range(max(given, 1)))
 
 
 def _rebuild(type_: Type, results: list[Value]) -> Meaning:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from kina.dtypes import DType
+from kina.dtypes import I64, DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
-from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr
+from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
 from kina.frontend.decimals import is_rounder, shown
@@ -16,7 +16,9 @@ from kina.frontend.exact import Number, NumberError, Scalar, convert
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Value
+from kina.layout_rules import check_start
 from kina.ops import OPS, REDUCTIONS, Family
+from kina.rule_parts import axis_of
 from kina.rules import Attribute, RuleError, implemented_reductions, infer
 from kina.types import TensorType
 
@@ -46,7 +48,9 @@ class OperationChecker:
         if tensors is None:
             return WRONG
         try:
-            type_ = infer(op, [t.type for t in tensors], attributes or {})
+            types = [t.type for t in tensors]
+            type_ = infer(op, types, attributes or {})
+            self._check_positions(op, types, attributes or {}, operands)
         except RuleError as error:
             self._report_rule(error, op, at, operands, blame or {})
             return WRONG
@@ -97,15 +101,41 @@ class OperationChecker:
         for position, (meaning, node) in enumerate(operands):
             if isinstance(meaning, Number) and OPS[op].family is Family.BINARY and beside:
                 tensors.append(beside)
+            elif isinstance(meaning, Number) and self._is_position(op, position):
+                tensors.append(Value(TensorType(I64, ())))
             elif isinstance(meaning, Value):
                 tensors.append(meaning)
             else:
                 self._refuse(op, position, meaning, node, quiet)
         return tensors if len(tensors) == len(operands) else None
 
+    def _is_position(self, op: str, position: int) -> bool:
+        row = OPS[op]
+        return not row.variadic and row.operands[position] in row.named
+
+    def _check_positions(
+        self,
+        op: str,
+        types: Sequence[TensorType],
+        attributes: Mapping[str, Attribute],
+        operands: Sequence[Operand],
+    ) -> None:
+        """A `RuleError` for a start that is a number and puts a window outside of its axis."""
+        for position, (meaning, _) in enumerate(operands):
+            if not isinstance(meaning, Number) or not self._is_position(op, position):
+                continue
+            if meaning.value.denominator == 1:
+                axis = axis_of(attributes)
+                size = attributes.get("size", types[1].dims[axis] if types[1].dims else 1)
+                assert isinstance(size, int | str)
+                try:
+                    check_start(op, types[0], axis, size, int(meaning.value))
+                except RuleError as error:
+                    raise RuleError(error.message, position, error.help) from None
+
     def _refuse(self, op: str, position: int, meaning: Meaning, node: Expr, quiet: bool) -> None:
         if isinstance(meaning, TupleValue):
-            role = OPS[op].operands[position]
+            role = OPS[op].role(position)
             message = f"{op}: {role} is a tuple of {len(meaning.items)}, expected a tensor"
             self._report.error(message, node.extent, help="take it apart: let (a, b) = … in")
         elif not quiet:
@@ -154,7 +184,14 @@ class OperationChecker:
         self, op: str, bound: Bound
     ) -> tuple[dict[str, Attribute], dict[str, Extent]] | None:
         """The compile-time arguments of `op` and their places; None if one is wrong."""
-        readers = {"axis": self._axis, "op": self._word, "dtype": self._dtype, "dims": self._dims}
+        readers = {
+            "axis": self._axis,
+            "op": self._word,
+            "dtype": self._dtype,
+            "dims": self._dims,
+            "axes": self._axes,
+            "size": self._size,
+        }
         found: dict[str, Attribute] = {}
         for name in OPS[op].attributes:
             value = readers[name](op, bound[name])
@@ -202,3 +239,32 @@ class OperationChecker:
         message = f"{op}: expected dimensions in brackets such as [2, 3]"
         self._report.error(message, node.extent)
         return None
+
+    def _axes(self, op: str, node: Expr | Dims) -> Attribute | None:
+        """An order of axes; unlike a dimension, 0 is one."""
+        if isinstance(node, Dims):
+            found = [_small(item.text) for item in node.items if isinstance(item, Size)]
+            axes = tuple(axis for axis in found if axis is not None)
+            if len(axes) == len(node.items):
+                return axes
+        message = f"{op}: expected an order of the axes such as [1, 0]"
+        self._report.error(message, node.extent)
+        return None
+
+    def _size(self, op: str, node: Expr | Dims) -> Attribute | None:
+        """A size: an integer or a symbol."""
+        item: Size | Identifier | None = None
+        if isinstance(node, NumberExpr) and node.text.isdigit():
+            item = Size(node.extent, node.text)
+        elif isinstance(node, Name):
+            item = Identifier(node.extent, node.name)
+        if item is None:
+            message = f"{op}: the size is not known at compile time, expected for example size=4"
+            self._report.error(message, node.extent)
+            return None
+        dims = resolve_dims(Dims(node.extent, (item,)), self._context.symbols, self._report)
+        return None if dims is None else dims[0]
+
+
+def _small(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _MOST_DIGITS else None

@@ -24,6 +24,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from kina.dialects.call import CallOp, call_binding, substitute_ir
 from kina.dialects.callee import CalleeOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
+from kina.dialects.layout import CheckWindowOp, SliceOp, UpdateOp
 from kina.dialects.types import IRTensor, from_ir
 from kina.dialects.vjp import VjpOp
 from kina.dims import substitute
@@ -33,6 +34,7 @@ from kina.passes.limits import GRADIENT, is_copied
 from kina.types import Dim
 
 CALLS = (CallOp, FuncCallOp)
+_CHECKED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp, SliceOp, UpdateOp, CheckWindowOp)
 
 
 class _Inliner(CalleesFirst):
@@ -86,7 +88,7 @@ class _Inliner(CalleesFirst):
     def _may_fail(self, op: Operation) -> bool:
         if isinstance(op, CalleeOp | FuncCallOp):
             return callee_name(op) in self._checked
-        return isinstance(op, GatherOp | TakeAlongAxisOp | CheckIndicesOp)
+        return isinstance(op, _CHECKED)
 
 
 def callee_name(op: Operation) -> str:
@@ -148,6 +150,14 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Di
         check = CheckIndicesOp(operands[0], op.axis_value, substitute(op.size_value, binding))
         check.location = op.location
         return check
+    if isinstance(op, CheckWindowOp):
+        size, within = (
+            binding[dim] if isinstance(dim, str) else dim
+            for dim in (op.size_value, op.within_value)
+        )
+        window = CheckWindowOp(operands[0], op.what.data, op.axis_value, size, within)
+        window.location = op.location
+        return window
     types = [substitute_ir(cast(IRTensor, type_), binding) for type_ in op.result_types]
     copy = type(op).create(
         operands=operands,

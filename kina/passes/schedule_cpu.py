@@ -37,6 +37,8 @@ _PURE = (
     tensor.DimOp,
     tensor.EmptyOp,
     tensor.ExpandShapeOp,
+    tensor.ExtractSliceOp,
+    tensor.InsertSliceOp,
 )
 
 
@@ -83,7 +85,11 @@ def _schedule_block(caller: Caller, block: Block) -> None:
     plan = Plan(block, caller.machine)
     _choose_destinations(plan, caller.buffers)
     pending: list[Kernel] = []
-    caller.buffers.computed.update(v for _, kernel in plan.kernels() for v in kernel.outputs)
+    for _, kernel in plan.kernels():
+        caller.buffers.computed.update(kernel.outputs)
+        for stage in kernel.stages:
+            if stage.home is not stage.value:
+                caller.buffers.write_in(stage.value, stage.home)
     for step in plan.steps:
         if isinstance(step, Kernel):
             pending.append(step)
@@ -105,7 +111,7 @@ def _choose_destinations(plan: Plan, buffers: Buffers) -> None:
     for op in list(plan.steps):
         if isinstance(op, bufferization.MaterializeInDestinationOp):
             base = base_of(op.source)
-            if base in plan.nodes and base not in buffers:
+            if plan.makes(base) and base not in buffers:
                 buffers.store_in(base, op.dest)
                 plan.drop(op)
 
@@ -115,7 +121,7 @@ def _read_stored(op: Operation, plan: Plan, buffers: Buffers) -> None:
     at = Builder(op)
     for user in op.walk():
         for i, operand in enumerate(user.operands):
-            if base_of(operand) in plan.nodes and not isinstance(user, linalg.ops.GenericOp):
+            if plan.makes(base_of(operand)) and not isinstance(user, linalg.ops.GenericOp):
                 user.operands[i] = buffers.tensor(operand, at)
 
 

@@ -49,6 +49,40 @@ def index_failure(
     return KinaIndexError(Diagnostic(message, _span(op, lines)))
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the start of a window is held against."""
+
+    what: str
+    """The operation."""
+    axis: int
+    size: int
+    within: int
+    """The size of the axis."""
+    shape: tuple[int, ...] | None = None
+    """The shape that the axis belongs to, where it is known."""
+
+    @property
+    def place(self) -> str:
+        """The axis in words."""
+        operand = "" if self.shape is None else f" of operand {format_dims(self.shape)}"
+        return f"axis {self.axis}{operand}"
+
+
+def window_failure(
+    op: Operation, start: int, window: Window, lines: Sequence[str] | None
+) -> KinaIndexError | None:
+    """The error for a window that is not inside of its axis, or None."""
+    last = window.within - window.size
+    if 0 <= start <= last:
+        return None
+    name = "at" if window.what == "update" else "start"
+    wrong = f"{name} {start} is outside 0 .. {last} (size {window.size}, {window.place})"
+    if last < 0:
+        wrong = f"size {window.size} is more than {window.within} ({window.place})"
+    return KinaIndexError(Diagnostic(f"{window.what}: {wrong}", _span(op, lines)))
+
+
 def _span(op: Operation, lines: Sequence[str] | None) -> Span | None:
     """The place of `op` in its source, with the line's text where it can be had."""
     location = op.location

@@ -20,15 +20,18 @@ from kina.dialects.call import CallOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
+from kina.dialects.layout import CheckWindowOp, SliceOp, UpdateOp
 from kina.dialects.types import from_ir
 from kina.dims import evaluate, is_symbol
 from kina.ops import OPS
-from kina.reference.checks import Bound, index_failure
+from kina.reference.checks import Bound, Window, index_failure, window_failure
 from kina.reference.internal import INTERNAL
 from kina.reference.meaning import Site, apply, payload
-from kina.types import TensorType
+from kina.types import Dim, TensorType
 
-_CHECKED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)
+_INDEXED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)
+_WINDOWED = (SliceOp, UpdateOp, CheckWindowOp)
+_CHECKED = (*_INDEXED, *_WINDOWED)
 _CALLS = (CallOp, func.CallOp)
 
 Shape = tuple[int, ...]
@@ -84,7 +87,15 @@ class Demands:
         elif wanted or (results and isinstance(op, func.ReturnOp)):
             yield from op.operands
         elif isinstance(op, _CHECKED):
-            yield op.indices
+            yield checked_operand(op)
+
+
+def checked_operand(op: Operation) -> SSAValue:
+    """What an operation checks: indices, or where a window starts."""
+    assert isinstance(op, _CHECKED)
+    if isinstance(op, _INDEXED):
+        return op.indices
+    return op.start if isinstance(op, CheckWindowOp) else op.position
 
 
 def bind_symbols(types: Sequence[TensorType], shapes: Sequence[Shape]) -> dict[str, int]:
@@ -143,14 +154,31 @@ class Frame:
         operands = [self.values[operand] for operand in op.operands]
         if isinstance(op, InternalOp):
             return np.asarray(INTERNAL[type(op)](op, operands, self.shape(op.result)))
-        dtype = from_ir(op.operands[0].type).dtype
+        first = op.operands[0] if op.operands else op.result
+        dtype = from_ir(first.type).dtype
         site = Site(OPS[op.rule_name], dtype, op.rule_attributes(), self.shape(op.result))
         return apply(site, operands)
 
-    def _check(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> None:
-        failure = index_failure(op, self.values[op.indices], self._bound(op), self.lines)
+    def _check(self, op: Operation) -> None:
+        assert isinstance(op, _CHECKED)
+        checked = self.values[checked_operand(op)]
+        if isinstance(op, _INDEXED):
+            failure = index_failure(op, checked, self._bound(op), self.lines)
+        else:
+            failure = window_failure(op, int(checked), self._window(op), self.lines)
         if failure is not None:
             raise failure
+
+    def _window(self, op: SliceOp | UpdateOp | CheckWindowOp) -> Window:
+        if isinstance(op, CheckWindowOp):
+            size, within = map(self._size, (op.size_value, op.within_value))
+            return Window(op.what.data, op.axis_value, size, within)
+        shape = self.shape(op.operands[0])
+        within = shape[op.axis_value]
+        return Window(op.rule_name, op.axis_value, self._size(op.size), within, shape)
+
+    def _size(self, dim: Dim) -> int:
+        return dim if isinstance(dim, int) else self.symbols[dim]
 
     def _bound(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> Bound:
         axis = 0 if isinstance(op, GatherOp) else op.axis_value

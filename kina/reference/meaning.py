@@ -179,6 +179,39 @@ def _matmul(site: Site, operands: Sequence[Array]) -> Array:
     return narrow(product(left, right, site.dtype), site.dtype)
 
 
+def _iota(site: Site, operands: Sequence[Array]) -> Array:
+    steps = [1] * len(site.shape)
+    steps[site.axis] = site.shape[site.axis]
+    counted = np.arange(site.shape[site.axis], dtype=np.int64).reshape(steps)
+    return np.broadcast_to(counted, site.shape)
+
+
+def _transpose(site: Site, operands: Sequence[Array]) -> Array:
+    axes = site.attributes["axes"]
+    assert isinstance(axes, tuple)
+    return np.transpose(operands[0], [int(axis) for axis in axes])
+
+
+def _concat(site: Site, operands: Sequence[Array]) -> Array:
+    return np.concatenate(operands, axis=site.axis)
+
+
+def _slice(site: Site, operands: Sequence[Array]) -> Array:
+    operand, start = operands
+    return operand[_window(site.axis, int(start), site.shape[site.axis])]
+
+
+def _update(site: Site, operands: Sequence[Array]) -> Array:
+    operand, new, at = operands
+    result = np.array(operand)
+    result[_window(site.axis, int(at), new.shape[site.axis])] = new
+    return result
+
+
+def _window(axis: int, start: int, size: int) -> tuple[slice, ...]:
+    return (*[slice(None)] * axis, slice(start, start + size))
+
+
 _FAMILIES: dict[Family, Meaning] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     Family.REDUCE: _reduce,
@@ -193,6 +226,11 @@ _OPS: dict[str, Meaning] = {
     "log_softmax": _log_softmax,
     "gather": _gather,
     "take_along_axis": _take_along_axis,
+    "iota": _iota,
+    "transpose": _transpose,
+    "concat": _concat,
+    "slice": _slice,
+    "update": _update,
 }
 
 MEANINGS: dict[str, Meaning] = {

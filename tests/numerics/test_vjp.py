@@ -18,7 +18,7 @@ POSITIVE = {"log", "log1p", "sqrt"}
 
 def differentiable_cases() -> Iterator[Case]:
     for case in all_cases():
-        if case.types[0].dtype.is_float and case.result.dtype.is_float:
+        if case.types and case.types[0].dtype.is_float and case.result.dtype.is_float:
             yield case
 
 
@@ -33,6 +33,8 @@ def inputs(case: Case, seed: int) -> list[np.ndarray]:
     if case.op in ("gather", "take_along_axis"):
         axis = dict(case.attributes).get("axis", 0)
         arrays[1] = rng.integers(0, case.shapes[0][axis], case.shapes[1])
+    if case.starts is not None:
+        arrays[-1] = np.asarray(rng.integers(0, case.starts, ()))
     return arrays
 
 

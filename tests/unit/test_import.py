@@ -20,6 +20,7 @@ ORDER = (
     ("contraction",),
     ("ops",),
     ("rule_parts",),
+    ("layout_rules",),
     ("rules",),
     ("calls", "gradients", "arrays"),
     ("dialects",),

@@ -28,6 +28,11 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "log_softmax": {"axis": 1},
     "take_along_axis": {"axis": 1},
     "cast": {"dtype": I32},
+    "iota": {"dims": (2, 3), "axis": 1},
+    "transpose": {"axes": (1, 0)},
+    "slice": {"axis": 1, "size": 2},
+    "concat": {"axis": 1},
+    "update": {"axis": 1},
 }
 """Arguments that fit an operand of shape [2, 3]."""
 
@@ -39,7 +44,10 @@ def operands(op: str, dtype: str = "F32", place: Placement = HOST) -> list[Tenso
         return [first, t(2, dtype="I64", place=place)]
     if OPS[op].family is Family.CONTRACTION:
         return [first, t(3, 4, dtype=dtype, place=place)]
-    return [first] * len(OPS[op].operands)
+    if OPS[op].variadic:
+        return [first] * 3
+    where = t(dtype="I64", place=place)
+    return [where if role in OPS[op].named else first for role in OPS[op].operands]
 
 
 def refusal(op: str, types: list[TensorType], /, **attributes: Attribute) -> RuleError:
@@ -55,6 +63,7 @@ ADMITTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("neg", "add", "sub", "mul", "reduce", "reduce_keep", "matmul"), NUMERIC),
     **dict.fromkeys(("exp", "log", "sqrt", "div", "softmax", "log_softmax"), FREM),
     **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
+    **dict.fromkeys(("iota", "transpose", "slice", "concat", "update"), ANY),
 }
 """What the language page says, against the table."""
 
@@ -79,10 +88,12 @@ def test_dtypes(op: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("op", OPS)
 def test_placements(op: str) -> None:
-    """Only indexing has no rule on @device (seed 9)."""
+    """Only what checks an index has no rule on @device (seed 9); what counts is on @host."""
     attributes = ATTRIBUTES.get(op, {})
     on_device = operands(op, place=DEVICE)
-    if OPS[op].family is Family.INDEXING:
+    if not on_device:
+        assert infer(op, [], attributes).placement is HOST
+    elif not OPS[op].device:
         error = refusal(op, on_device, **attributes)
         assert "on @device, expected @host" in error.message
     else:
@@ -146,6 +157,67 @@ def test_matrices_that_do_not_fit(
 def test_matrices_have_one_dtype() -> None:
     error = refusal("matmul", [t(2, 3, dtype="I8"), t(3, 4, dtype="I32")])
     assert "left has dtype I8 and right has dtype I32" in error.message
+
+
+# Counting and layout
+
+
+def test_an_order_of_axes() -> None:
+    assert infer("transpose", [t("B", 2, 3)], {"axes": (2, 0, 1)}) == t(3, "B", 2)
+    assert infer("transpose", [t()], {"axes": ()}) == t()
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2), (), ("N", 0)])
+def test_what_is_no_order_of_axes(axes: tuple[Dim, ...]) -> None:
+    error = refusal("transpose", [t(2, 3)], axes=axes)
+    assert "expected each of [0, 1] once" in error.message
+    assert error.blame == "axes"
+
+
+WHERE = t(dtype="I64")
+
+
+def test_a_window_has_the_size_that_is_asked_for() -> None:
+    assert infer("slice", [t(2, "N"), WHERE], {"axis": 1, "size": 4}) == t(2, 4)
+    assert infer("slice", [t(2, 3), WHERE], {"axis": 0, "size": "N"}) == t("N", 3)
+    assert infer("update", [t("N", 3), t("M", 3), WHERE], {"axis": 0}) == t("N", 3)
+
+
+@pytest.mark.parametrize(
+    ("types", "attributes", "blame", "words"),
+    [
+        ([t(2, 3), WHERE], {"axis": 1, "size": 4}, "size", "size 4 does not fit axis 1"),
+        ([t(2, 3), t(1, dtype="I64")], {"axis": 1, "size": 1}, 1, "start has type"),
+        ([t(2, 3), t(dtype="F32")], {"axis": 1, "size": 1}, 1, "start has type"),
+        ([t(), WHERE], {"axis": 0, "size": 1}, "axis", "a rank-0 tensor has no axis"),
+    ],
+)
+def test_a_window_that_is_none(
+    types: list[TensorType], attributes: dict[str, Attribute], blame: int | str, words: str
+) -> None:
+    error = refusal("slice", types, **attributes)
+    assert words in error.message
+    assert error.blame == blame
+
+
+@pytest.mark.parametrize(
+    ("new", "at", "blame", "words"),
+    [
+        (t(2, 4), WHERE, 1, "new has size 4 at axis 1, expected at most 3"),
+        (t(1, 3), WHERE, 1, "expected [2, 3] with another size at axis 1"),
+        (t(2), WHERE, 1, "expected [2, 3] with another size at axis 1"),
+        (t(2, 3, dtype="F16"), WHERE, 1, "new has dtype F16"),
+        (t(2, 3), t(dtype="I8"), 2, "at has type tensor<I8, []>"),
+    ],
+)
+def test_an_update_that_is_none(new: TensorType, at: TensorType, blame: int, words: str) -> None:
+    error = refusal("update", [t(2, 3), new, at], axis=1)
+    assert words in error.message
+    assert error.blame == blame
+
+
+def test_sizes_add_where_tensors_meet() -> None:
+    assert infer("concat", [t("B", 2), t("B", 1), t("B", 4)], {"axis": 1}) == t("B", 7)
 
 
 # Elementwise

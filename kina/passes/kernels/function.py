@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import FunctionType, MemRefType, StringAttr
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import FunctionType, IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from kina.machine import Machine
@@ -16,7 +16,7 @@ from kina.passes.kernels.ops import Count, Ops
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, element_of, factors_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
-from kina.passes.scheduling.space import Size, Space
+from kina.passes.scheduling.space import Loops, Size, Space
 
 Places = dict[int, Count]
 """Where each loop of the kernel stands, counted in iterations of the whole loop."""
@@ -118,13 +118,14 @@ class KernelFunction:
 
     # Where elements lie.
 
-    def loops(self, stage: Stage, access: Access) -> Access:
+    def loops(self, stage: Stage, access: Access) -> Loops:
         """The loops that an access of a stage walks."""
         return self.space.access(self.kernel.frame, stage, access)
 
     def strides(self, value: SSAValue, stage: Stage, access: Access) -> dict[int, Size]:
         """How many elements apart the iterations of each loop are."""
-        all_strides = self.space.strides(self.kernel.frame, stage, access, shape_of(value))
+        shape = shape_of(self._home(value))
+        all_strides = self.space.strides(self.kernel.frame, stage, access, shape)
         return {loop: all_strides[loop] for loop in self.loops(stage, access)}
 
     def stride(self, value: SSAValue, stage: Stage, access: Access, loop: int) -> Count:
@@ -136,7 +137,7 @@ class KernelFunction:
         self, ops: Ops, value: SSAValue, stage: Stage, access: Access, places: Places
     ) -> Count:
         """The element that `access` reads or writes at these places."""
-        total: Count = 0
+        total = self._start(value, access)
         for loop, stride in self.strides(value, stage, access).items():
             if loop in places:
                 total = ops.plus(total, ops.times(places[loop], self.size(stride)))
@@ -146,6 +147,30 @@ class KernelFunction:
             whole = self.size(Size.product(shape_of(value)))
             total = ops.plus(total, ops.times(self.piece, whole))
         return total
+
+    def _home(self, value: SSAValue) -> SSAValue:
+        """The tensor whose memory a value is laid out in."""
+        stage = self._stages.get(value)
+        return value if stage is None or value is not stage.value else stage.home
+
+    def _start(self, value: SSAValue, access: Access) -> Count:
+        """Where a window begins, counted from the first element of its tensor."""
+        total: Count = 0
+        if not access.is_window:
+            return total
+        entry, shape = self.entry, shape_of(self._home(value))
+        for position, shift in enumerate(access.shifts):
+            stride = Size.product(shape[position + 1 :])
+            for term in shift or ():
+                distance = term if isinstance(term, int) else self._distance(term)
+                total = entry.plus(total, entry.times(distance, self.size(stride)))
+        return total
+
+    def _distance(self, value: SSAValue) -> SSAValue:
+        scalar = self.scalar(value)
+        if isinstance(scalar.type, IndexType):
+            return scalar
+        return self.entry.value(arith.IndexCastOp(scalar, INDEX))
 
     def _fiber(self, stride: Size) -> Count:
         """From the stride of a block to that of a fiber."""

@@ -84,7 +84,7 @@ class Rows(Strategy):
         """How many elements the row of a result lies after a whole cache line."""
         assert self._along is not None
         first, count = self._bounds()
-        access = stage.node.accesses[-1]
+        access = stage.written
         if self.function.stride(stage.value, stage, access, self._along) != 1:
             return 0
         places = {**row.places, self._along: first}

@@ -113,7 +113,7 @@ class Step:
 
     def write(self, stage: Stage, made: SSAValue, value: SSAValue) -> None:
         """Stores what a stage computed; `value` is which of its results."""
-        function, ops, access = self.function, self.ops, stage.node.accesses[-1]
+        function, ops, access = self.function, self.ops, stage.written
         at = function.offset(ops, value, stage, access, self.row.places)
         stride = 0 if self.along is None else self._stride(stage, value, access)
         buffer = function.buffer(value)

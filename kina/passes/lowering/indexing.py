@@ -15,6 +15,7 @@ from kina.dialects.types import from_ir
 from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
+from kina.passes.lowering.layout import source_of
 from kina.passes.lowering.places import prefix
 from kina.passes.lowering.shaping import broadcast_loops
 from kina.types import Dim
@@ -100,14 +101,19 @@ def _all_inside(state: Lowering, indices: SSAValue, size: SSAValue) -> SSAValue:
 def _select(
     state: Lowering, op: KinaOp, values: SSAValue, indices: SSAValue, coordinates: Coordinates
 ) -> None:
-    """Read one element of `values` for each element of the result."""
+    """Read one element of `values` for each element of the result.
+
+    Of a window or another order of axes, it is read where that was taken from.
+    """
     type_ = op.kina_type
-    source = state.value(values)
+    original, places = source_of(state, values)
+    source = state.value(original)
     element = tensor_of(source).element_type
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         index = inner.value(arith.IndexCastOp(elements[0], IndexType()))
-        return [inner.value(tensor.ExtractOp(source, coordinates(inner, index), element))]
+        at = places(inner, coordinates(inner, index))
+        return [inner.value(tensor.ExtractOp(source, at, element))]
 
     inputs = [state.access(indices)]
     output = whole(state.empty_like(type_))

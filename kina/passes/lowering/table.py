@@ -14,6 +14,16 @@ from kina.dialects.elementwise import CastOp, ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
+from kina.dialects.layout import (
+    CheckWindowOp,
+    ConcatOp,
+    IotaOp,
+    OverwriteOp,
+    SliceOp,
+    TransposeOp,
+    UpdateOp,
+    WindowOp,
+)
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.ops import OPS
@@ -34,6 +44,16 @@ from kina.passes.lowering.indexing import (
     lower_gather,
     lower_select_along_axis,
     lower_take_along_axis,
+)
+from kina.passes.lowering.layout import (
+    lower_check_window,
+    lower_concat,
+    lower_iota,
+    lower_overwrite,
+    lower_slice,
+    lower_transpose,
+    lower_update,
+    lower_window,
 )
 from kina.passes.lowering.reductions import lower_reduction
 from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
@@ -57,6 +77,14 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     EqualOp: lower_equal,
     MaskOp: lower_mask,
     ContractOp: lower_contract,
+    IotaOp: lower_iota,
+    TransposeOp: lower_transpose,
+    SliceOp: lower_slice,
+    WindowOp: lower_window,
+    ConcatOp: lower_concat,
+    UpdateOp: lower_update,
+    OverwriteOp: lower_overwrite,
+    CheckWindowOp: lower_check_window,
     CallOp: lower_call,
     FuncCallOp: lower_call,
 }

@@ -90,6 +90,8 @@ def _sources(op: Operation) -> list[Operation]:
             values = list(inputs)
         case tensor.ExpandShapeOp(src=source) | tensor.CollapseShapeOp(src=source):
             values = [source]
+        case tensor.ExtractSliceOp(source=source):
+            values = [source]
         case _:
             return []
     return [made for value in values if (made := owner(value)) is not None]

@@ -65,6 +65,7 @@ class Buffers:
         self._pointers: dict[SSAValue, SSAValue] = {}
         self.computed: set[SSAValue] = set()
         """The tensors that kernels store."""
+        self._windows: dict[SSAValue, SSAValue] = {}
         self._heap: list[SSAValue] = []
         self._free = machine.stack
 
@@ -75,9 +76,14 @@ class Buffers:
         """Says that `value` is computed straight into the memref `destination`."""
         self._pointers[base_of(value)] = self._pointer(destination)
 
+    def write_in(self, value: SSAValue, home: SSAValue) -> None:
+        """Says that `value` is computed straight into a window of `home`."""
+        self._windows[value] = home
+        self.computed.add(base_of(home))
+
     def pointer(self, value: SSAValue) -> SSAValue:
         """The pointer to the memory of `value`, allocated if there is none yet."""
-        base = base_of(value)
+        base = base_of(self._windows.get(value, value))
         if base not in self._pointers:
             self._pointers[base] = self._find(base)
         return self._pointers[base]
@@ -115,13 +121,22 @@ class Buffers:
         return at.value(cast)
 
     def own(self, empty: tensor.EmptyOp) -> None:
-        """Gives memory to each use of an op that stays outside of the kernels."""
-        at = Builder(empty)
+        """Gives memory to each use of an op that stays outside of the kernels.
+
+        The windows of one tensor share it: each fills its part.
+        """
+        shared: SSAValue | None = None
         for use in list(empty.tensor.uses):
-            pointer = self._allocate(empty.tensor)
-            view = self.shaped(pointer, empty.tensor, at)
-            writable = bufferization.ToTensorOp(view, True, True)
-            use.operation.operands[use.index] = at.value(writable)
+            if isinstance(use.operation, tensor.ExtractSliceOp | tensor.InsertSliceOp):
+                shared = shared or self._writable(empty)
+                use.operation.operands[use.index] = shared
+            else:
+                use.operation.operands[use.index] = self._writable(empty)
+
+    def _writable(self, empty: tensor.EmptyOp) -> SSAValue:
+        at = Builder(empty)
+        view = self.shaped(self._allocate(empty.tensor), empty.tensor, at)
+        return at.value(bufferization.ToTensorOp(view, True, True))
 
     def finish(self) -> None:
         """Allocates the temporaries on entry, and frees them where the function ends.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects import arith, linalg
+from xdsl.dialects import arith, linalg, tensor
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -21,7 +21,16 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from kina.passes.scheduling.graph import UNIT, Access, Node, Shape, element_of, owner, through_view
+from kina.passes.scheduling.graph import (
+    UNIT,
+    Access,
+    Dim,
+    Node,
+    Shape,
+    element_of,
+    owner,
+    through_view,
+)
 
 
 @dataclass(eq=False)
@@ -40,6 +49,17 @@ class Stage:
     scalars: list[SSAValue] = field(default_factory=list)
     indexed: bool = False
     block: Block = field(default_factory=Block)
+
+    home: SSAValue = field(init=False)
+    """The tensor that the result is stored in, or in a window of."""
+    written: Access = field(init=False)
+    """How the loops walk it."""
+
+    def __post_init__(self) -> None:
+        target, access = self.node.op.outputs[-1], self.node.accesses[-1]
+        self.home, self.written = self.value, access
+        if isinstance(owner(target), tensor.ExtractSliceOp):
+            self.home, self.written = through_view(target, access)
 
     @property
     def dims(self) -> Shape:
@@ -95,11 +115,12 @@ class Fuser:
     def build(self) -> Stage:
         """The finished stage."""
         node = self.stage.node
-        identity = tuple(range(len(node.dims)))
+        identity = Access(tuple(range(len(node.dims))))
         accumulators = node.op.body.block.args[len(node.op.inputs) :]
         slots = Block(arg_types=[accumulator.type for accumulator in accumulators]).args
         known: dict[SSAValue, SSAValue] = dict(zip(accumulators, slots, strict=True))
         results = self._inline(node, identity, known)
+        self._need(self.stage.written)
         self.stage.block.add_op(linalg.ops.YieldOp(*results))
         stage = self.stage
         for slot in slots:
@@ -144,7 +165,15 @@ class Fuser:
         block = self.stage.block
         argument = block.insert_arg(element_of(value), len(block.args))
         self.stage.leaves[value, access] = argument
+        self._need(access)
         return argument
+
+    def _need(self, access: Access) -> None:
+        """The run-time distances of a walk come from outside."""
+        for shift in access.shifts:
+            for term in shift or ():
+                if not isinstance(term, int):
+                    self._scalar(term)
 
     def _inline(
         self, node: Node, access: Access, known: dict[SSAValue, SSAValue]
@@ -161,7 +190,7 @@ class Fuser:
 
     def _clone(self, op: Operation, access: Access, known: dict[SSAValue, SSAValue]) -> None:
         if isinstance(op, linalg.ops.IndexOp):
-            self._index(op, access[op.dim.value.data], known)
+            self._index(op, access, known)
             return
         operands = {v: self._outside(v, known) for v in op.operands}
         new = op.clone(value_mapper={**known, **operands})
@@ -169,16 +198,33 @@ class Fuser:
         self.stage.block.add_op(new)
         known.update(zip(op.results, new.results, strict=True))
 
-    def _index(self, op: linalg.ops.IndexOp, dim: int, known: dict[SSAValue, SSAValue]) -> None:
-        """The index along `dim` of the stage."""
+    def _index(
+        self, op: linalg.ops.IndexOp, access: Access, known: dict[SSAValue, SSAValue]
+    ) -> None:
+        """The index along a dimension of the stage, where the walk of a window is."""
+        position = op.dim.value.data
+        index = self._index_of(access[position])
+        for term in access.shift(position) or ():
+            index = self._add(arith.AddiOp(index, self._distance(term)))
+        known[op.result] = index
+
+    def _index_of(self, dim: int) -> SSAValue:
         if dim == UNIT:
-            known[op.result] = self._add(arith.ConstantOp.from_int_and_width(0, IndexType()))
-            return
+            return self._add(arith.ConstantOp.from_int_and_width(0, IndexType()))
         self.stage.indexed |= dim != self.stage.node.axis
         index = {"dim": IntegerAttr(dim, i64)}
-        known[op.result] = self._add(
-            linalg.ops.IndexOp.create(properties=index, result_types=[IndexType()])
-        )
+        return self._add(linalg.ops.IndexOp.create(properties=index, result_types=[IndexType()]))
+
+    def _distance(self, term: Dim) -> SSAValue:
+        if isinstance(term, int):
+            return self._add(arith.ConstantOp.from_int_and_width(term, IndexType()))
+        self._scalar(term)
+        is_index = isinstance(term.type, IndexType)
+        return term if is_index else self._add(arith.IndexCastOp(term, IndexType()))
+
+    def _scalar(self, value: SSAValue) -> None:
+        if value not in self.stage.scalars:
+            self.stage.scalars.append(value)
 
     def _add(self, op: Operation) -> SSAValue:
         op.location = self.stage.node.op.location
@@ -189,7 +235,8 @@ class Fuser:
         """`value` inside the new body; constants from outside are repeated in it."""
         if value in known:
             return known[value]
-        if isinstance(value.owner, arith.ConstantOp):
+        is_number = not isinstance(value.type, TensorType)
+        if is_number and isinstance(value.owner, arith.ConstantOp):
             if value.owner not in self._constants:
                 new = value.owner.clone()
                 self.stage.block.add_op(new)
@@ -208,8 +255,7 @@ def operand_reads(node: Node, access: Access) -> Iterator[tuple[BlockArgument, R
         body.args[: len(node.op.inputs)], node.op.inputs, node.accesses[:-1], strict=True
     ):
         if argument.uses:
-            composed = tuple(UNIT if d == UNIT else access[d] for d in inner)
-            yield argument, through_view(operand, composed)
+            yield argument, through_view(operand, access.inside(inner))
 
 
 def splat_of(value: SSAValue) -> IntegerAttr | FloatAttr | None:

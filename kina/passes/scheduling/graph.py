@@ -1,12 +1,13 @@
 """Reads linalg on tensors: sizes of values, access maps, and what kind of work each op is.
 
-An access map is a tuple with one entry per dimension of the accessed tensor: the iteration
-dimension that walks it, or `UNIT` where the tensor has size 1.
+An access map has one entry per dimension of the accessed tensor: the iteration dimension that
+walks it, or `UNIT` where it stays at one place; and how far off the walk is that reads or writes
+only a window of the tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -33,7 +34,54 @@ from kina.passes.scheduling.contests import join_of
 UNIT = -1
 Dim: TypeAlias = int | SSAValue
 Shape: TypeAlias = tuple[Dim, ...]
-Access: TypeAlias = tuple[int, ...]
+Shift: TypeAlias = tuple[Dim, ...]
+"""A distance: the sum of a known number and of run-time ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How loops walk a tensor: the loop of each of its dimensions."""
+
+    dims: tuple[int, ...]
+    shifts: tuple[Shift | None, ...] = ()
+    """Where the walk of each dimension begins; None where it is the whole. Empty: all of it."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.dims)
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def __getitem__(self, position: int) -> int:
+        return self.dims[position]
+
+    def shift(self, position: int) -> Shift | None:
+        """Where the walk of a dimension begins, None if it is the whole."""
+        return self.shifts[position] if self.shifts else None
+
+    @property
+    def is_window(self) -> bool:
+        """Whether only a part of the tensor is walked."""
+        return bool(self.shifts)
+
+    def within(self, starts: Sequence[Shift | None]) -> Access:
+        """The same walk, `starts` further on."""
+        moved = [moved_by(self.shift(at), start) for at, start in enumerate(starts)]
+        return Access(self.dims, tuple(moved) if any(s is not None for s in moved) else ())
+
+    def inside(self, inner: Access) -> Access:
+        """`inner`, whose loops walk the dimensions that this walks."""
+        dims = tuple(UNIT if dim == UNIT else self.dims[dim] for dim in inner)
+        shifts = [None if dim == UNIT else self.shift(dim) for dim in inner]
+        return Access(dims).within(shifts).within(inner.shifts or [None] * len(dims))
+
+
+def moved_by(left: Shift | None, right: Shift | None) -> Shift | None:
+    """The sum of two distances; a window of a whole is a window."""
+    if left is None or right is None:
+        return right if left is None else left
+    known = sum(term for term in left + right if isinstance(term, int))
+    return (*([known] if known else []), *(t for t in left + right if not isinstance(t, int)))
 
 
 def element_of(value: SSAValue) -> Attribute:
@@ -82,12 +130,18 @@ def shape_of(value: SSAValue) -> Shape:
     match owner(value):
         case bufferization.ToTensorOp(memref=source):
             return shape_of(source)
-        case memref.ReinterpretCastOp(sizes=sizes) | tensor.EmptyOp(dynamic_sizes=sizes):
+        case (
+            memref.ReinterpretCastOp(sizes=sizes)
+            | tensor.EmptyOp(dynamic_sizes=sizes)
+            | tensor.ExtractSliceOp(sizes=sizes)
+        ):
             return mixed(static, sizes)
         case tensor.ExpandShapeOp(dynamic_output_shape=sizes):
             return mixed(static, sizes)
         case tensor.CollapseShapeOp() as op:
             return collapsed_shape(op)
+        case tensor.InsertSliceOp(dest=dest):
+            return shape_of(dest)
         case linalg.ops.GenericOp(outputs=outputs) | linalg.ops.FillOp(outputs=outputs):
             assert isinstance(value, OpResult)
             return shape_of(outputs[value.index])
@@ -131,12 +185,26 @@ def _only_size(factors: Shape, name: str) -> Dim:
     return dynamic[0] if dynamic else known
 
 
-def base_of(value: SSAValue) -> SSAValue:
-    """The tensor that a chain of reshapes starts from: all of them share its memory."""
+def viewed(value: SSAValue) -> SSAValue:
+    """The tensor that a chain of reshapes starts from."""
     op = owner(value)
     if isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
-        return base_of(op.src)
+        return viewed(op.src)
     return value
+
+
+def base_of(value: SSAValue) -> SSAValue:
+    """The tensor whose memory a value is: reshapes share it, and what is written to windows."""
+    found = viewed(value)
+    op = owner(found)
+    return base_of(op.dest) if isinstance(op, tensor.InsertSliceOp) else found
+
+
+def made_of(value: SSAValue) -> SSAValue:
+    """The tensor whose elements a value has, or some of them, as it was made."""
+    found = viewed(value)
+    op = owner(found)
+    return made_of(op.source) if isinstance(op, tensor.ExtractSliceOp) else found
 
 
 def access_of(affine: AffineMap) -> Access | None:
@@ -150,24 +218,37 @@ def access_of(affine: AffineMap) -> Access | None:
                 result.append(UNIT)
             case _:
                 return None
-    return tuple(result)
+    return Access(tuple(result))
 
 
 def through_view(value: SSAValue, access: Access) -> tuple[SSAValue, Access]:
-    """Follows reshapes that only add or drop dimensions of size 1, down to what they view."""
+    """Follows windows, and reshapes that only add or drop dimensions of size 1, to their source."""
     op = owner(value)
+    if isinstance(op, tensor.ExtractSliceOp):
+        return through_view(op.source, access.within(_starts(op)))
     if not isinstance(op, tensor.ExpandShapeOp | tensor.CollapseShapeOp) or not is_unit_view(op):
         return value, access
     source, result = shape_of(op.src), shape_of(op.result)
-    through: list[int] = [UNIT] * len(source)
+    through: list[int | None] = [None] * len(source)
     for outer, group in enumerate(groups_of(op)):
         if isinstance(op, tensor.ExpandShapeOp):
-            wide = [i for i in group if result[i] != 1]
-            through[outer] = access[wide[0]] if wide else UNIT
+            through[outer] = next((i for i in group if result[i] != 1), None)
         else:
             for i in group:
-                through[i] = access[outer] if source[i] != 1 else UNIT
-    return through_view(op.src, tuple(through))
+                through[i] = outer if source[i] != 1 else None
+    dims = tuple(UNIT if at is None else access[at] for at in through)
+    shifts = [None if at is None else access.shift(at) for at in through]
+    return through_view(op.src, Access(dims).within(shifts))
+
+
+def _starts(op: tensor.ExtractSliceOp) -> list[Shift | None]:
+    """Where a window begins in each dimension, None where it is the whole."""
+    starts = mixed(op.static_offsets.get_values(), op.offsets)
+    sizes = zip(shape_of(op.source), shape_of(op.result), strict=True)
+    return [
+        None if whole == size else () if start == 0 else (start,)
+        for start, (whole, size) in zip(starts, sizes, strict=True)
+    ]
 
 
 def is_unit_view(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> bool:

@@ -25,6 +25,7 @@ from kina.passes.scheduling.graph import (
     base_of,
     is_unit_view,
     node_of,
+    viewed,
 )
 from kina.passes.scheduling.storing import stored
 
@@ -32,6 +33,7 @@ from kina.passes.scheduling.storing import stored
 NAMES = (
     arith.ConstantOp, arith.IndexCastOp, bufferization.ToTensorOp, memref.ReinterpretCastOp,
     tensor.EmptyOp, tensor.DimOp, tensor.ExpandShapeOp, tensor.CollapseShapeOp, linalg.ops.FillOp,
+    tensor.ExtractSliceOp, tensor.InsertSliceOp,
 )  # fmt: skip
 
 
@@ -108,7 +110,8 @@ class Frame:
     def aligned(self, stage: Stage, producer: Stage, access: Access) -> bool:
         """Whether `stage` reads of `producer` only what the same row computed."""
         made = self.place(producer, producer.node.accesses[-1])
-        return self.place(stage, access) == made and self.axis not in made
+        same = self.place(stage, access) == made and not access.is_window
+        return same and self.axis not in made
 
 
 @dataclass(eq=False)
@@ -134,6 +137,8 @@ class Plan:
         self._position: dict[SSAValue, int] = {}
         self._stage: dict[SSAValue, Stage] = {}
         self._wanted: set[SSAValue] = set()
+        self._homes: set[SSAValue] = set()
+        """The tensors of which only windows are written."""
         self._collect()
 
     def _collect(self) -> None:
@@ -145,6 +150,8 @@ class Plan:
         for op in self._block.ops:
             if op.results and op.results[-1] in stages:
                 self._place(stages[op.results[-1]])
+            elif isinstance(op, tensor.InsertSliceOp):
+                self._position[op.result] = self._position[op.source]
             elif not isinstance(op, NAMES) and not (op.results and op.results[-1] in self.nodes):
                 self._keep(op)
         self._choose_outputs()
@@ -161,6 +168,8 @@ class Plan:
         if user.parent_block() is not self._block:
             return not self._captures(user)
         if isinstance(user, tensor.ExpandShapeOp | tensor.CollapseShapeOp) and is_unit_view(user):
+            return self._read_outside(user.result)
+        if isinstance(user, tensor.ExtractSliceOp) and not fills(user):
             return self._read_outside(user.result)
         return not isinstance(user, tensor.DimOp) and not (
             user.results and user.results[-1] in self.nodes
@@ -183,7 +192,7 @@ class Plan:
                 continue
             stage = stages[node.value] = Fuser(node, self.nodes, behind.stays).build()
             read = [value for value, _ in stage.leaves]
-            captured = [base_of(value) for value in stage.captured]
+            captured = [viewed(value) for value in stage.captured]
             pending += [self.nodes[v] for v in (*read, *captured) if v in self.nodes]
             self._wanted.update(v for v in captured if v in self.nodes)
         return stages
@@ -194,10 +203,12 @@ class Plan:
 
     def _place(self, stage: Stage) -> None:
         self._stage[stage.value] = stage
-        leaves = [(v, a, self._position[v]) for v, a in stage.leaves if v in self._position]
-        # Captured tensors, and leaves that are reshapes, must be finished before.
-        others = [v for v, _ in stage.leaves if v not in self._position]
-        bases = [base_of(v) for v in (*stage.captured, *stage.scalars, *others)]
+        if stage.home is not stage.value:
+            self._homes.add(base_of(stage.home))
+        leaves = [(v, a, self._position[v]) for v, a in stage.leaves if v in self._stage]
+        # Captured tensors, and leaves that are reshapes or windows, must be finished before.
+        others = [v for v, _ in stage.leaves if v not in self._stage]
+        bases = [viewed(v) for v in (*stage.captured, *stage.scalars, *others)]
         finished = [self._position[v] + 1 for v in bases if v in self._position]
         earliest = max([0, *(p for _, _, p in leaves), *finished])
         for position in reversed(range(earliest, len(self.steps))):
@@ -226,6 +237,10 @@ class Plan:
         for _, kernel in self.kernels():
             kernel.outputs = [s.value for s in kernel.stages if s.value in wanted]
 
+    def makes(self, base: SSAValue) -> bool:
+        """Whether kernels write the memory of a tensor."""
+        return base in self.nodes or base in self._homes
+
     def drop(self, op: Operation) -> None:
         """Erases an op that stayed outside of the kernels."""
         self.steps.remove(op)
@@ -241,6 +256,12 @@ class Plan:
 def squeezed(dims: Shape) -> Shape:
     """The sizes that are not 1."""
     return tuple(dim for dim in dims if dim != 1)
+
+
+def fills(op: tensor.ExtractSliceOp) -> bool:
+    """Whether a window is there to be written, not read."""
+    users = [use.operation for use in op.result.uses]
+    return any(isinstance(u, linalg.ops.GenericOp) and op.result in u.outputs for u in users)
 
 
 def related(kernel: Kernel, stage: Stage) -> bool:

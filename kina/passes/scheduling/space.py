@@ -13,6 +13,8 @@ from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape
 from kina.passes.scheduling.kernels import Frame, Kernel
 
+Loops = tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class Size:
@@ -80,7 +82,7 @@ class Space:
         """The size of one loop."""
         return Size(self.block or 1) if loop > self.last else self.sizes[loop]
 
-    def split(self, loops: Iterable[int]) -> Access:
+    def split(self, loops: Iterable[int]) -> Loops:
         """`loops` with the loop within a block put in after the one over blocks."""
         result: list[int] = []
         for loop in loops:
@@ -99,12 +101,12 @@ class Space:
         """The loop of one dimension of the frame."""
         return UNIT if dim == UNIT else self.merged[dim]
 
-    def access(self, frame: Frame, stage: Stage, access: Access) -> Access:
+    def access(self, frame: Frame, stage: Stage, access: Access) -> Loops:
         """The loops walked by `access` of `stage`, dropped dimensions left out."""
         mine = frame.dim_map(stage)
         return self.split(self.loop(mine[d]) for d in access if d != UNIT)
 
-    def loops(self, frame: Frame, stage: Stage) -> Access:
+    def loops(self, frame: Frame, stage: Stage) -> Loops:
         """The loops of a stage."""
         return self.split(sorted({self.loop(d) for d in frame.dim_map(stage)}))
 
@@ -148,20 +150,51 @@ def space_of(kernel: Kernel) -> Space:
     return Space(sizes, tuple(merged), None if axis == UNIT else axis)
 
 
-def walks_of(frame: Frame, stage: Stage) -> list[tuple[int, ...]]:
-    """The dimensions that each access of a stage walks, its result included."""
-    accesses = [access for _, access in stage.leaves] + [stage.node.accesses[-1]]
-    return [frame.place(stage, access) for access in accesses]
+@dataclass(frozen=True)
+class Walk:
+    """The dimensions that an access walks, in order; `cut` are those that do not follow on.
+
+    From the end of one to the next iteration of the dimension before, there is a gap: a window
+    leaves something out.
+    """
+
+    dims: tuple[int, ...]
+    cut: frozenset[int]
 
 
-def can_merge(first: int, second: int, frame: Frame, walks: Sequence[tuple[int, ...]]) -> bool:
+def walks_of(frame: Frame, stage: Stage) -> list[Walk]:
+    """The walk of each access of a stage, its result included."""
+    accesses = [access for _, access in stage.leaves] + [stage.written]
+    return [_walk(frame, stage, access) for access in accesses]
+
+
+def _walk(frame: Frame, stage: Stage, access: Access) -> Walk:
+    mine = frame.dim_map(stage)
+    dims: list[int] = []
+    cut: set[int] = set()
+    gap = False
+    for position, dim in enumerate(access):
+        gap = gap or access.shift(position) is not None
+        place = UNIT if dim == UNIT else mine[dim]
+        if place != UNIT:
+            dims.append(place)
+            cut.update([place] if gap else [])
+            gap = False
+    return Walk(tuple(dims), frozenset(cut))
+
+
+def can_merge(first: int, second: int, frame: Frame, walks: Sequence[Walk]) -> bool:
     """Whether two neighbouring row dimensions can be one loop."""
     if frame.axis in (first, second):
         return False
     if frame.axis is not None and first < frame.axis < second:
         return False
-    return all(
-        (first in walk) == (second in walk)
-        and (first not in walk or walk.index(second) == walk.index(first) + 1)
-        for walk in walks
-    )
+    return all(_walks_on(first, second, walk) for walk in walks)
+
+
+def _walks_on(first: int, second: int, walk: Walk) -> bool:
+    """Whether a walk takes both dimensions, one right after the other, or neither."""
+    if first not in walk.dims or second not in walk.dims:
+        return (first in walk.dims) == (second in walk.dims)
+    follows = walk.dims.index(second) == walk.dims.index(first) + 1
+    return follows and second not in walk.cut

@@ -14,7 +14,7 @@ from xdsl.dialects import arith, linalg
 from xdsl.ir import SSAValue
 
 from kina.machine import Machine
-from kina.passes.scheduling.graph import Node, base_of
+from kina.passes.scheduling.graph import Node, made_of
 
 _FREE = arith.ConstantOp, linalg.ops.YieldOp
 
@@ -37,7 +37,7 @@ def stored(
 
 
 def _sources(node: Node) -> Iterator[SSAValue]:
-    yield from map(base_of, node.op.inputs)
+    yield from map(made_of, node.op.inputs)
 
 
 def _readers(nodes: Mapping[SSAValue, Node]) -> dict[SSAValue, set[SSAValue]]:

@@ -11,6 +11,7 @@ from xdsl.rewriter import Rewriter
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp
+from kina.dialects.layout import CheckWindowOp
 
 
 def merge_duplicates(function: FuncOp) -> None:
@@ -20,7 +21,7 @@ def merge_duplicates(function: FuncOp) -> None:
     """
     seen: dict[Hashable, Operation] = {}
     for op in list(function.body.block.ops):
-        if not isinstance(op, KinaOp | ConstantOp | CheckIndicesOp):
+        if not isinstance(op, KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp):
             continue
         first = seen.setdefault(_key(op), op)
         if first is not op:
@@ -35,9 +36,11 @@ def _keep_common_notes(first: Operation, op: Operation) -> None:
             del first.attributes[name]
 
 
-def _key(op: KinaOp | ConstantOp | CheckIndicesOp) -> Hashable:
+def _key(op: KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp) -> Hashable:
     """Equal for operations that give or check the same; a check's axis is only in its message."""
     if isinstance(op, CheckIndicesOp):
         return (type(op), op.indices, op.size)
+    if isinstance(op, CheckWindowOp):
+        return (type(op), op.start, op.size, op.within)
     properties = tuple(sorted(op.properties.items()))
     return (type(op), op.operands, properties, op.result_types)

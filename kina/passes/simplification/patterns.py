@@ -13,9 +13,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from kina.dialects.elementwise import BinaryOp, CastOp, ConstantOp, NegOp, UnaryOp
 from kina.dialects.indexing import CheckIndicesOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.kina import build
+from kina.dialects.layout import CheckWindowOp, OverwriteOp, SliceOp, UpdateOp, WindowOp
 from kina.dialects.shaping import BroadcastOp, ShapingOp
 from kina.dialects.types import from_ir
 from kina.dtypes import DType
+from kina.layout_rules import always_fits
 from kina.rules import broadcastable
 from kina.types import Dim
 
@@ -34,6 +36,24 @@ class SplitTake(RewritePattern):
         size = dims_of(op.values)[op.axis_value]
         check = CheckIndicesOp(op.indices, op.axis_value, size)
         rewriter.replace(op, [check, SelectAlongAxisOp(op.values, op.indices, op.axis_value)])
+
+
+class SplitWindow(RewritePattern):
+    """A slice or an update becomes its check and its pure half; no check that always holds."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SliceOp | UpdateOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        within = op.whole.dims[op.axis_value]
+        start = op.known_position
+        checks: list[Operation] = []
+        if start is None or not always_fits(within, op.size, start):
+            checks = [CheckWindowOp(op.position, op.rule_name, op.axis_value, op.size, within)]
+        if isinstance(op, SliceOp):
+            pure = WindowOp(op.operand, op.start, op.axis_value, op.size)
+        else:
+            pure = OverwriteOp(op.operand, op.new, op.at, op.axis_value)
+        rewriter.replace(op, [*checks, pure])
 
 
 class SplatConstant(RewritePattern):
@@ -158,6 +178,7 @@ def _common_dims(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> tuple[Dim, ..
 
 PATTERNS: tuple[RewritePattern, ...] = (
     SplitTake(),
+    SplitWindow(),
     SplatConstant(),
     Identity(),
     NegNeg(),

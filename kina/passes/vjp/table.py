@@ -9,10 +9,26 @@ from kina.dialects.elementwise import CastOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import MaskOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
+from kina.dialects.layout import (
+    ConcatOp,
+    OverwriteOp,
+    SliceOp,
+    TransposeOp,
+    UpdateOp,
+    WindowOp,
+)
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
-from kina.passes.vjp import contraction, elementwise, indexing, normalize, reduce, shaping
+from kina.passes.vjp import (
+    contraction,
+    elementwise,
+    indexing,
+    layout,
+    normalize,
+    reduce,
+    shaping,
+)
 from kina.passes.vjp.builder import Rule
 
 RULES: dict[type[Operation], Rule] = {
@@ -32,5 +48,11 @@ RULES: dict[type[Operation], Rule] = {
     MaskOp: indexing.mask,
     MatmulOp: contraction.matmul,
     ContractOp: contraction.contract,
+    TransposeOp: layout.transpose,
+    SliceOp: layout.slice_,
+    WindowOp: layout.slice_,
+    ConcatOp: layout.concat,
+    UpdateOp: layout.update,
+    OverwriteOp: layout.update,
 }
 """Every operation whose result may be floating; `kina.equal` and constants carry no gradient."""

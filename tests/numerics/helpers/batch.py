@@ -47,7 +47,11 @@ def sample(op: str, each: int) -> Iterator[Case]:
 def _variant(case: Case) -> Hashable:
     """What is compiled differently for equal shapes: dtype, reduction, target of a cast."""
     attributes = dict(case.attributes)
-    return case.types[0].dtype.name, attributes.get("op"), str(attributes.get("dtype"))
+    return (
+        str([t.dtype for t in case.types[:1]]),
+        attributes.get("op"),
+        str(attributes.get("dtype")),
+    )
 
 
 def chunks(cases: Iterable[Case], size: int) -> Iterator[list[Case]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations, zip_longest
 
 import numpy as np
 
@@ -71,7 +72,19 @@ class Case:
         if self.op in ("gather", "take_along_axis"):
             axis = dict(self.attributes).get("axis", 0)
             arrays[1] = rng.integers(0, self.shapes[0][axis], self.shapes[1])
+        if self.starts is not None:
+            arrays[-1] = np.asarray(rng.integers(0, self.starts, ()))
         return arrays
+
+    @property
+    def starts(self) -> int | None:
+        """For a window: from how many places it may start."""
+        if self.op not in ("slice", "update"):
+            return None
+        axis = dict(self.attributes)["axis"]
+        assert isinstance(axis, int)
+        inner = self.result_shape if self.op == "slice" else self.shapes[1]
+        return self.shapes[0][axis] - inner[axis] + 1
 
     def symbolic(self) -> Case | None:
         """The same application with a symbol for every dimension but the size-1 ones.
@@ -82,12 +95,22 @@ class Case:
         if self.op == "reshape" and self.types[0].rank > 1 and len(self._target) == 1:
             return None
         name = {size: f"N{size}" for shape in self.shapes for size in shape if size > 1}
+        if self.op == "concat":  # sizes that are added are numbers
+            axis = dict(self.attributes)["axis"]
+            for size in {shape[axis] for shape in self.shapes} & name.keys():
+                del name[size]
         types = tuple(_renamed(type_, name) for type_ in self.types)
         attributes = tuple(
-            (key, _renamed_dims(value, name) if isinstance(value, tuple) else value)
-            for key, value in self.attributes
+            (key, _renamed_value(key, value, name)) for key, value in self.attributes
         )
         return replace(self, types=types, attributes=attributes)
+
+
+def _renamed_value(key: str, value: Attribute, name: dict[int, str]) -> Attribute:
+    if key == "dims":
+        assert isinstance(value, tuple)
+        return _renamed_dims(value, name)
+    return name.get(value, value) if key == "size" and isinstance(value, int) else value
 
 
 def _renamed(type_: TensorType, name: dict[int, str]) -> TensorType:
@@ -169,6 +192,43 @@ def _matmuls(op: str, operand: TensorType) -> Iterator[Case]:
             yield case(op, [operand, operand.with_dims((*batch, k, columns))])
 
 
+def _iotas(op: str, operand: TensorType) -> Iterator[Case]:
+    if operand.dtype is I64:
+        yield from (case(op, [], dims=operand.dims, axis=a) for a in range(operand.rank))
+
+
+def _transposes(op: str, operand: TensorType) -> Iterator[Case]:
+    orders = list(permutations(range(operand.rank)))
+    for axes in orders if len(orders) <= 6 else (orders[1], orders[7], orders[-1]):
+        yield case(op, [operand], axes=axes)
+
+
+def _windows(operand: TensorType) -> Iterator[tuple[int, int]]:
+    """An axis, and the size of a window in it."""
+    for axis, dim in enumerate(operand.dims):
+        assert isinstance(dim, int)
+        yield from ((axis, size) for size in sorted({1, max(1, dim - 1), dim}))
+
+
+def _slices(op: str, operand: TensorType) -> Iterator[Case]:
+    for axis, size in _windows(operand):
+        yield case(op, [operand, TensorType(I64, ())], axis=axis, size=size)
+
+
+def _updates(op: str, operand: TensorType) -> Iterator[Case]:
+    for axis, size in _windows(operand):
+        new = operand.with_dims((*operand.dims[:axis], size, *operand.dims[axis + 1 :]))
+        yield case(op, [operand, new, TensorType(I64, ())], axis=axis)
+
+
+def _concats(op: str, operand: TensorType) -> Iterator[Case]:
+    for axis, dim in enumerate(operand.dims):
+        other = operand.with_dims((*operand.dims[:axis], 3, *operand.dims[axis + 1 :]))
+        yield case(op, [operand, other], axis=axis)
+        if dim == 1:
+            yield case(op, [operand, other, operand], axis=axis)
+
+
 def _casts(op: str, operand: TensorType) -> Iterator[Case]:
     if operand.rank in (0, 1, 3):
         yield from (case(op, [operand], dtype=target) for target in DTYPES.values())
@@ -183,6 +243,11 @@ _SPECIAL = {
     "take_along_axis": _takes,
     "cast": _casts,
     "matmul": _matmuls,
+    "iota": _iotas,
+    "transpose": _transposes,
+    "slice": _slices,
+    "update": _updates,
+    "concat": _concats,
 }
 
 
@@ -204,7 +269,13 @@ def expression_of(op: str, attributes: tuple[tuple[str, Attribute], ...], names:
     if symbol is not None:
         return f"-{names[0]}" if op == "neg" else f"{names[0]} {symbol} {names[1]}"
     extra = [_argument(key, value) for key, value in attributes]
-    return f"{names[0]}.{op}({', '.join([*names[1:], *extra])})"
+    if not names:
+        return f"{op}({', '.join(extra)})"
+    roles = OPS[op].operands
+    named = [role if role in OPS[op].named else None for role in roles]
+    given = [f"{role}={n}" if role else n for role, n in zip_longest(named[: len(names)], names)]
+    given.sort(key=lambda text: "=" in text)
+    return f"{names[0]}.{op}({', '.join([*given[1:], *extra])})"
 
 
 def _argument(key: str, value: Attribute) -> str:

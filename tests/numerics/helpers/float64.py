@@ -111,6 +111,30 @@ def _contract(op: Operation, _shape: tuple[int, ...], x: np.ndarray, y: np.ndarr
     return np.einsum(x, loops[0], y, loops[1], list(range(rank)))
 
 
+def _axis(op: Operation) -> int:
+    return op.properties["axis"].value.data
+
+
+def _window(op: Operation, start: np.ndarray, size: int) -> tuple[slice, ...]:
+    return (*[slice(None)] * _axis(op), slice(int(start), int(start) + size))
+
+
+def _slice(op: Operation, shape: tuple[int, ...], x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    return x[_window(op, start, shape[_axis(op)])]
+
+
+def _update(
+    op: Operation, _shape: tuple[int, ...], x: np.ndarray, new: np.ndarray, at: np.ndarray
+) -> np.ndarray:
+    result = x.copy()
+    result[_window(op, at, new.shape[_axis(op)])] = new
+    return result
+
+
+def _iota(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
+    return np.indices(shape)[_axis(op)]
+
+
 _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     **{f"kina.{op.name}": _ufunc(getattr(np, op.numpy)) for op in OPS.values() if op.numpy},
     "kina.erf": _ufunc(np.vectorize(math.erf, otypes=[np.float64])),
@@ -130,5 +154,12 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.scatter_along_axis": _scatter,
     "kina.scatter_add": _scatter_add,
     "kina.equal": lambda _op, _shape, x, y: (x == y) | (np.isnan(x) & np.isnan(y)),
+    "kina.iota": _iota,
+    "kina.transpose": lambda op, _shape, x: np.transpose(x, op.properties["axes"].get_values()),
+    "kina.concat": lambda op, _shape, *inputs: np.concatenate(inputs, _axis(op)),
+    "kina.slice": _slice,
+    "kina.window": _slice,
+    "kina.update": _update,
+    "kina.overwrite": _update,
     "kina.mask": lambda _op, _shape, x, flags: np.where(flags, x, 0.0),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from helpers.cases import expression_of
 from helpers.choose import Chooser
-from kina.dtypes import DTYPES
+from kina.dtypes import DTYPES, I64
 from kina.ops import OPS, REDUCTIONS
 from kina.rules import Attribute, RuleError, infer
 from kina.types import Dim, Placement, TensorType
@@ -36,7 +36,10 @@ def application(choose: Chooser) -> Application | None:
     """A random application that breaks its rule or its declared result; None if it is right."""
     op = OPS[choose.one(list(OPS))]
     first = _type(choose)
-    types = (first, *(_relative(choose, first) for _ in op.operands[1:]))
+    count = 3 if op.variadic else len(op.operands)
+    types = tuple([first, *(_relative(choose, first) for _ in range(count - 1))][:count])
+    if op.named and choose.chance(60):
+        types = (*types[:-1], TensorType(I64, ()))
     attributes = {key: _attribute(choose, key, first) for key in op.attributes}
     try:
         result = infer(op.name, types, attributes)
@@ -76,6 +79,10 @@ def _relative(choose: Chooser, type_: TensorType) -> TensorType:
 def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
     if key == "axis":
         return choose.integer(-2, type_.rank + 1)
+    if key == "size":
+        return choose.one(SIZES)
+    if key == "axes":
+        return tuple(choose.integer(0, type_.rank) for _ in type_.dims)
     if key == "op":
         return choose.one([*REDUCTIONS, "median", "sum_"])
     if key == "dtype":
@@ -85,6 +92,30 @@ def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
 
 
 PIECES: dict[str, str] = {
+    "an order of axes that is none": "{ x.transpose([0, 0, 1]) }",
+    "an order of too few axes": "{ x.transpose([1, 0]) }",
+    "an order of symbols": "{ x.transpose([N, 1, 0]) }",
+    "an order that is an axis": "{ x.transpose(0) }",
+    "no order": "{ x.transpose() }",
+    "a slice past its axis": "{ x.slice(axis=1, start=2, size=9) }",
+    "a slice that starts too late": "{ x.slice(axis=1, start=3, size=1) }",
+    "a slice that starts before 0": "{ x.slice(axis=1, start=-1, size=1) }",
+    "a slice that starts at a fraction": "{ x.slice(axis=1, start=0.5, size=1) }",
+    "a slice that starts everywhere": "{ x.slice(axis=1, start=x, size=1) }",
+    "a slice without a size": "{ x.slice(axis=1, start=0) }",
+    "a slice of size 0": "{ x.slice(axis=1, start=0, size=0) }",
+    "a slice of a size that is a tensor": "{ x.slice(axis=1, start=0, size=x) }",
+    "a positional start": "{ x.slice(0, axis=1, size=1) }",
+    "nothing to concatenate": "{ concat(axis=0) }",
+    "one tensor to concatenate": "{ concat(x, axis=0) }",
+    "a tuple to concatenate": "{ concat((x, x), axis=0) }",
+    "a number to concatenate": "{ concat(x, 1.0, axis=0) }",
+    "an update of nothing": "{ x.update(at=0, axis=0) }",
+    "an update nowhere": "{ x.update(x, axis=0) }",
+    "an update that reaches past its axis": "{ x.update(x, at=1, axis=0) }",
+    "a count of nothing": "{ iota(axis=0) }",
+    "a count of a tensor": "{ iota(x, axis=0) }",
+    "a count along no axis": "{ iota([2], axis=1).cast(F32) }",
     "an unknown name": "{ y }",
     "an unknown operation": "{ x.log_sofmax(axis=1) }",
     "a name used before its binding": "{ let a = b in let b = x in a }",

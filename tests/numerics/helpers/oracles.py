@@ -14,7 +14,7 @@ import numpy as np
 from helpers.expect import Between, Exact, Expectation
 from helpers.rounding import round_f32_integer, round_small
 from kina.arrays import numpy_dtype
-from kina.dtypes import DType
+from kina.dtypes import I64, DType
 from kina.rules import Attributes
 from kina.types import TensorType
 
@@ -31,7 +31,7 @@ def expected(
     shape: tuple[int, ...],
 ) -> Expectation:
     """What operation `name` may give on these operands; `shape` is the result's."""
-    dtype = types[0].dtype
+    dtype = types[0].dtype if types else I64
     with np.errstate(all="ignore"):
         return ORACLES[name](dtype, attributes, operands, shape)
 
@@ -95,6 +95,48 @@ def _broadcast(dtype, attributes, operands, shape) -> Expectation:
 
 def _reshape(dtype, attributes, operands, shape) -> Expectation:
     return Exact(np.array(operands[0].reshape(-1)).reshape(shape))
+
+
+def _iota(dtype, attributes, operands, shape) -> Expectation:
+    positions = [index[attributes["axis"]] for index in np.ndindex(*shape)]
+    return Exact(np.array(positions, np.int64).reshape(shape))
+
+
+def _transpose(dtype, attributes, operands, shape) -> Expectation:
+    result = np.empty(shape, operands[0].dtype)
+    for index in np.ndindex(*operands[0].shape):
+        result[tuple(index[axis] for axis in attributes["axes"])] = operands[0][index]
+    return Exact(result)
+
+
+def _slice(dtype, attributes, operands, shape) -> Expectation:
+    source, start = operands
+    result = np.empty(shape, source.dtype)
+    for index in np.ndindex(*shape):
+        result[index] = source[_moved(index, attributes["axis"], int(start))]
+    return Exact(result)
+
+
+def _update(dtype, attributes, operands, shape) -> Expectation:
+    source, new, at = operands
+    result = source.copy()
+    for index in np.ndindex(*new.shape):
+        result[_moved(index, attributes["axis"], int(at))] = new[index]
+    return Exact(result)
+
+
+def _concat(dtype, attributes, operands, shape) -> Expectation:
+    axis, done = attributes["axis"], 0
+    result = np.empty(shape, operands[0].dtype)
+    for operand in operands:
+        for index in np.ndindex(*operand.shape):
+            result[_moved(index, axis, done)] = operand[index]
+        done += operand.shape[axis]
+    return Exact(result)
+
+
+def _moved(index: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:
+    return (*index[:axis], index[axis] + by, *index[axis + 1 :])
 
 
 def _fibers(array: np.ndarray, axis: int) -> list[list]:
@@ -301,4 +343,9 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "take_along_axis": _take_along_axis,
     "cast": _cast,
     "matmul": _matmul,
+    "iota": _iota,
+    "transpose": _transpose,
+    "slice": _slice,
+    "update": _update,
+    "concat": _concat,
 }

@@ -151,9 +151,12 @@ class _Maker:
 
     def _operation(self) -> None:
         op = OPS[self.choose.one(list(OPS))]
+        if not op.operands:
+            self._iota()
+            return
         positions = range(len(self.function.values))
         fitting = [p for p in positions if self._type(p).dtype.name in op.dtypes]
-        if op.attributes[-1:] == ("axis",):
+        if "axis" in op.attributes:
             least = 2 if op.name == "take_along_axis" else 1
             fitting = [p for p in fitting if self._type(p).rank >= least]
         if op.name == "matmul":
@@ -186,6 +189,14 @@ class _Maker:
             assert isinstance(axis, int)
             dims = (*type_.dims[:axis], *type_.dims[axis + 1 :])
             operands.append(self._indices(dims, self._size(type_.dims[axis])))
+        elif op == "concat":
+            axis = attributes["axis"]
+            assert isinstance(axis, int)
+            operands += self._beside(type_, axis)
+            if len(operands) == 1:
+                return
+        elif op in ("slice", "update"):
+            operands += self._window(op, type_, attributes)
         self._bind(op, operands, attributes)
 
     def _right_of(self, left: TensorType) -> int:
@@ -201,6 +212,43 @@ class _Maker:
         batch = left.dims[:-2] if self.choose.chance(50) else ()
         columns, _ = self._dim(70)
         return self.parameter(left.with_dims((*batch, left.dims[-1], columns)))
+
+    def _iota(self) -> None:
+        dims = self._broadcast(TensorType(I64, (1,)))
+        assert dims is not None
+        attributes: dict[str, Attribute] = {"dims": dims, "axis": len(dims) - 1}
+        self._bind("iota", [], attributes)
+
+    def _beside(self, type_: TensorType, axis: int) -> list[int]:
+        """One or two values that differ from a type at an axis only, if sizes can be added."""
+        if not isinstance(type_.dims[axis], int):
+            return []
+
+        def fits(other: TensorType) -> bool:
+            if other.rank != type_.rank or other.dtype != type_.dtype:
+                return False
+            same = [d for a, d in enumerate(other.dims) if a != axis]
+            return isinstance(other.dims[axis], int) and same == [
+                d for a, d in enumerate(type_.dims) if a != axis
+            ]
+
+        fitting = [p for p in range(len(self.function.values)) if fits(self._type(p))]
+        return [self.choose.one(fitting) for _ in range(self.choose.integer(1, 2))]
+
+    def _window(self, op: str, type_: TensorType, attributes: dict[str, Attribute]) -> list[int]:
+        """What a window takes beside its tensor: where it starts and, before, what is written."""
+        axis = attributes["axis"]
+        assert isinstance(axis, int)
+        dim = type_.dims[axis]
+        whole = self._size(dim)
+        size = self.choose.one([dim, 1, 1 if isinstance(dim, str) else max(1, dim - 1)])
+        start = self._indices((), whole - self._size(size) + 1)
+        if op == "slice":
+            attributes["size"] = size
+            return [start]
+        wanted = type_.with_dims((*type_.dims[:axis], size, *type_.dims[axis + 1 :]))
+        known = [p for p in range(len(self.function.values)) if self._type(p) == wanted]
+        return [self.choose.one(known) if known else self.parameter(wanted), start]
 
     def _size(self, dim: Dim) -> int:
         return dim if isinstance(dim, int) else self.function.sizes[dim]
@@ -222,6 +270,10 @@ class _Maker:
                 attributes[key] = self.choose.integer(0, type_.rank - 1)
             elif key == "dtype":
                 attributes[key] = self.choose.one(list(DTYPES.values()))
+            elif key == "axes":
+                attributes[key] = self._order(type_.rank)
+            elif key == "size":
+                continue  # chosen with the window
             elif key == "op":
                 kinds = implemented_reductions()
                 fitting = [k for k in kinds if type_.dtype.name in REDUCTIONS[k].dtypes]
@@ -232,6 +284,12 @@ class _Maker:
                     return None
                 attributes[key] = dims
         return attributes
+
+    def _order(self, rank: int) -> tuple[int, ...]:
+        left, order = list(range(rank)), list[int]()
+        while left:
+            order.append(left.pop(self.choose.integer(0, len(left) - 1)))
+        return tuple(order)
 
     def _broadcast(self, type_: TensorType) -> tuple[Dim, ...] | None:
         room = MAX_ELEMENTS // max(1, prod(self._size(dim) for dim in type_.dims))
@@ -283,8 +341,10 @@ class _Maker:
             axis = attributes["axis"]
             assert isinstance(axis, int)
             bound = shapes[0][axis]
-        elif op in ("reshape", "broadcast"):
+        elif op in ("reshape", "broadcast", "transpose", "slice"):
             bound = values[0].bound
+        elif op == "iota":
+            bound = case.result_shape[-1]
         text = expression(case, [value.name for value in values])
         self._let(text, operands, [case.result], bound, case=case)
 

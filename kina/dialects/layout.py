@@ -1,0 +1,351 @@
+"""Counting and layout: iota, transpose, slice, concat, update.
+
+A *window* is a range of one axis. `slice` and `update` check where theirs starts, and so are not
+`Pure`; simplify-kina splits each into its check and its pure half.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    I64,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.builtin import (
+    TensorType as IRType,
+)
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from kina import dtypes
+from kina.dialects.base import (
+    AXIS_FORMAT,
+    TENSOR,
+    KinaOp,
+    Value,
+    axis_attribute,
+    axis_prop,
+    inferred,
+)
+from kina.dialects.elementwise import ConstantOp
+from kina.dialects.types import from_ir
+from kina.layout_rules import check_start
+from kina.rule_parts import Attributes, RuleError
+from kina.types import Dim, TensorType
+
+
+@irdl_op_definition
+class IotaOp(KinaOp):
+    """The position along `axis` at every place, I64."""
+
+    name = "kina.iota"
+
+    axis = axis_prop()
+    assembly_format = f"{AXIS_FORMAT} `:` type($result)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, dims: Sequence[Dim], axis: int) -> None:
+        result = inferred("iota", [], {"dims": tuple(dims), "axis": axis})
+        super().__init__(properties={"axis": axis_attribute(axis)}, result_types=[result])
+
+    @property
+    def axis_value(self) -> int:
+        """The axis that is counted along."""
+        return self.axis.value.data
+
+    def rule_attributes(self) -> Attributes:
+        """The dimensions and the axis."""
+        return {"dims": self.kina_type.dims, "axis": self.axis_value}
+
+
+@irdl_op_definition
+class TransposeOp(KinaOp):
+    """Axis k of the result is axis `axes[k]` of the operand."""
+
+    name = "kina.transpose"
+
+    operand = operand_def(TENSOR)
+    axes = prop_def(DenseArrayBase[I64])
+    assembly_format = (
+        "$operand ` ` `{` `axes` `=` $axes `}` attr-dict `:` type($operand) `->` type($result)"
+    )
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: Value, axes: Sequence[int]) -> None:
+        result = inferred("transpose", [operand], {"axes": tuple(axes)})
+        super().__init__(
+            operands=[operand],
+            properties={"axes": DenseArrayBase.from_list(i64, axes)},
+            result_types=[result],
+        )
+
+    @property
+    def axes_values(self) -> tuple[int, ...]:
+        """The axes of the operand in the order of the result."""
+        return self.axes.get_values()
+
+    def rule_attributes(self) -> Attributes:
+        """The axes."""
+        return {"axes": self.axes_values}
+
+
+@irdl_op_definition
+class ConcatOp(KinaOp):
+    """The inputs one after the other along `axis`."""
+
+    name = "kina.concat"
+
+    inputs = var_operand_def(TENSOR)
+    axis = axis_prop()
+    assembly_format = f"$inputs{AXIS_FORMAT} `:` type($inputs) `->` type($result)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, inputs: Sequence[Value], axis: int) -> None:
+        result = inferred("concat", inputs, {"axis": axis})
+        super().__init__(
+            operands=[inputs], properties={"axis": axis_attribute(axis)}, result_types=[result]
+        )
+
+    @property
+    def axis_value(self) -> int:
+        """The axis that grows."""
+        return self.axis.value.data
+
+    def rule_attributes(self) -> Attributes:
+        """The axis."""
+        return {"axis": self.axis_value}
+
+
+class _Window(KinaOp, ABC):
+    """An operation on a range of `axis` that starts at an operand."""
+
+    axis = axis_prop()
+
+    @property
+    def axis_value(self) -> int:
+        """The axis that the window lies in."""
+        return self.axis.value.data
+
+    @property
+    def position(self) -> SSAValue:
+        """Where the window starts: a rank-0 I64."""
+        return self.operands[len(self.operands) - 1]
+
+    @property
+    def known_position(self) -> int | None:
+        """Where the window starts, if that is known at compile time."""
+        return constant_position(self.position)
+
+    @property
+    def whole(self) -> TensorType:
+        """The type of the tensor that the window is a part of."""
+        return from_ir(self.operands[0].type)
+
+    @property
+    def size(self) -> Dim:
+        """How much of the axis the window is."""
+        raise NotImplementedError
+
+    def verify_(self) -> None:
+        """The type rule, and a start that is known."""
+        super().verify_()
+        start = self.known_position
+        if start is None:
+            return
+        try:
+            check_start(self.rule_name, self.whole, self.axis_value, self.size, start)
+        except RuleError as error:
+            raise VerifyException(error.message) from error
+
+
+def constant_position(value: SSAValue) -> int | None:
+    """The integer that a rank-0 I64 is, if it is a constant."""
+    op = value.owner
+    if not isinstance(op, ConstantOp) or len(op.value) != 1:
+        return None
+    found = op.value.get_values()[0]
+    return found if isinstance(found, int) else None
+
+
+class SliceLike(_Window, ABC):
+    """The elements of a window."""
+
+    operand = operand_def(TENSOR)
+    start = operand_def(TENSOR)
+    assembly_format = (
+        f"$operand `,` $start{AXIS_FORMAT} `:` type($operand) `,` type($start) `->` type($result)"
+    )
+
+    def __init__(self, operand: Value, start: Value, axis: int, size: Dim) -> None:
+        result = inferred("slice", [operand, start], {"axis": axis, "size": size})
+        super().__init__(
+            operands=[operand, start],
+            properties={"axis": axis_attribute(axis)},
+            result_types=[result],
+        )
+
+    @property
+    def size(self) -> Dim:
+        """How many elements."""
+        return self.kina_type.dims[self.axis_value]
+
+    @property
+    def rule_name(self) -> str:
+        """The checked operation that it is, or is a half of."""
+        return "slice"
+
+    def rule_attributes(self) -> Attributes:
+        """The axis and the size, which is that of the result."""
+        dims, axis = self.kina_type.dims, self.axis_value
+        return {"axis": axis, "size": dims[axis] if 0 <= axis < len(dims) else 1}
+
+
+@irdl_op_definition
+class SliceOp(SliceLike):
+    """The elements of a window whose start is checked."""
+
+    name = "kina.slice"
+
+
+@irdl_op_definition
+class WindowOp(SliceLike):
+    """A slice without its check, and so `Pure`; always after the check."""
+
+    name = "kina.window"
+
+    traits = traits_def(Pure())
+
+
+class UpdateLike(_Window, ABC):
+    """The operand with `new` in a window."""
+
+    operand = operand_def(TENSOR)
+    new = operand_def(TENSOR)
+    at = operand_def(TENSOR)
+    assembly_format = (
+        f"$operand `,` $new `,` $at{AXIS_FORMAT} `:` "
+        "type($operand) `,` type($new) `,` type($at) `->` type($result)"
+    )
+
+    def __init__(self, operand: Value, new: Value, at: Value, axis: int) -> None:
+        result = inferred("update", [operand, new, at], {"axis": axis})
+        super().__init__(
+            operands=[operand, new, at],
+            properties={"axis": axis_attribute(axis)},
+            result_types=[result],
+        )
+
+    @property
+    def size(self) -> Dim:
+        """How much is written."""
+        return from_ir(self.new.type).dims[self.axis_value]
+
+    @property
+    def rule_name(self) -> str:
+        """The checked operation that it is, or is a half of."""
+        return "update"
+
+    def rule_attributes(self) -> Attributes:
+        """The axis."""
+        return {"axis": self.axis_value}
+
+
+@irdl_op_definition
+class UpdateOp(UpdateLike):
+    """The operand with `new` in a window whose start is checked before anything is written."""
+
+    name = "kina.update"
+
+
+@irdl_op_definition
+class OverwriteOp(UpdateLike):
+    """An update without its check, and so `Pure`; always after the check."""
+
+    name = "kina.overwrite"
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CheckWindowOp(IRDLOperation):
+    """The check of a slice or an update on its own: `size` elements from `start` on fit `within`.
+
+    Made by simplify-kina, in program order; no surface syntax. `what` is the operation that it
+    belongs to, and `axis` its axis, for the message; sizes are integers or symbols.
+    """
+
+    name = "kina.check_window"
+
+    start = operand_def(TENSOR)
+    what = prop_def(StringAttr)
+    axis = axis_prop()
+    size = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
+    within = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
+    assembly_format = (
+        "$start ` ` `{` `what` `=` $what `,` `axis` `=` $axis `,` `size` `=` $size `,` "
+        "`within` `=` $within `}` attr-dict `:` type($start)"
+    )
+
+    def __init__(self, start: Value, what: str, axis: int, size: Dim, within: Dim) -> None:
+        super().__init__(
+            operands=[start],
+            properties={
+                "what": StringAttr(what),
+                "axis": axis_attribute(axis),
+                "size": _dim_attribute(size),
+                "within": _dim_attribute(within),
+            },
+        )
+
+    @property
+    def axis_value(self) -> int:
+        """The axis of the window, for the message."""
+        return self.axis.value.data
+
+    @property
+    def size_value(self) -> Dim:
+        """The size of the window."""
+        return _dim_value(self.size)
+
+    @property
+    def within_value(self) -> Dim:
+        """The size of the axis."""
+        return _dim_value(self.within)
+
+    def verify_(self) -> None:
+        """The start is a rank-0 I64."""
+        start = from_ir(self.start.type)
+        if start != TensorType(dtypes.I64, ()):
+            raise VerifyException(f"check_window: start has type {start}, expected tensor<I64, []>")
+
+
+def _dim_attribute(dim: Dim) -> StringAttr | IntegerAttr[I64]:
+    return StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64)
+
+
+def _dim_value(attribute: StringAttr | IntegerAttr[I64]) -> Dim:
+    return attribute.data if isinstance(attribute, StringAttr) else attribute.value.data
+
+
+def position_constant(value: int) -> ConstantOp:
+    """A start that is known at compile time."""
+    return ConstantOp(DenseIntOrFPElementsAttr.from_list(IRType(i64, []), [value]))

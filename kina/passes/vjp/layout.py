@@ -1,0 +1,62 @@
+"""Gradients of transpose, slice, concat and update; those of windows are windows.
+
+The forward operation stands before its gradient, so the starts have been checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from xdsl.ir import SSAValue
+
+from kina.dialects.layout import (
+    ConcatOp,
+    OverwriteOp,
+    SliceLike,
+    TransposeOp,
+    UpdateLike,
+    WindowOp,
+    position_constant,
+)
+from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+
+
+def transpose(b: GradientBuilder, op: TransposeOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` in the operand's order of axes."""
+    axes = op.axes_values
+    return [lambda: b.emit(TransposeOp(ct, [axes.index(axis) for axis in range(len(axes))]))]
+
+
+def slice_(b: GradientBuilder, op: SliceLike, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` in the window, zero elsewhere."""
+    whole = type_of(op.operand)
+
+    def operand() -> SSAValue:
+        return b.emit(OverwriteOp(b.number(0.0, whole), ct, op.start, op.axis_value))
+
+    return [operand, None]
+
+
+def concat(b: GradientBuilder, op: ConcatOp, ct: SSAValue) -> Sequence[Partial]:
+    """Each input's part of `ct`."""
+    axis = op.axis_value
+    sizes = [type_of(operand).dims[axis] for operand in op.inputs]
+    known = [size for size in sizes if isinstance(size, int)]
+    starts = accumulate(known, initial=0)
+
+    def part(start: int, operand: SSAValue) -> Partial:
+        size = type_of(operand).dims[axis]
+        return lambda: b.emit(WindowOp(ct, b.emit(position_constant(start)), axis, size))
+
+    return [part(*pair) for pair in zip(starts, op.inputs, strict=False)]
+
+
+def update(b: GradientBuilder, op: UpdateLike, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` with zeros in the window; for `new` what `ct` has there."""
+    new, axis = type_of(op.new), op.axis_value
+    return [
+        lambda: b.emit(OverwriteOp(ct, b.number(0.0, new), op.at, axis)),
+        lambda: b.emit(WindowOp(ct, op.at, axis, new.dims[axis])),
+        None,
+    ]
