@@ -59,9 +59,12 @@ def refusal(op: str, types: list[TensorType], /, **attributes: Attribute) -> Rul
 
 # Dtypes and placements, the same way for every operation
 
+FLOATING = (
+    "exp", "log", "expm1", "log1p", "tanh", "erf", "sqrt", "div", "softmax", "log_softmax",
+)  # fmt: skip
 ADMITTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("neg", "add", "sub", "mul", "reduce", "reduce_keep", "matmul"), NUMERIC),
-    **dict.fromkeys(("exp", "log", "sqrt", "div", "softmax", "log_softmax"), FREM),
+    **dict.fromkeys(FLOATING, FREM),
     **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
     **dict.fromkeys(("iota", "transpose", "slice", "concat", "update"), ANY),
 }
