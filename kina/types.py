@@ -5,9 +5,10 @@ A leaf shared by the front end, the type rules, the reference and the runtime.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from kina.dims import Dim, is_symbol, symbols_of
 from kina.dtypes import DType
@@ -89,6 +90,18 @@ class Parameter:
     type: TensorType
 
 
+@dataclass(frozen=True, slots=True)
+class SizeParameter:
+    """A parameter `name: size`: it binds a symbol and is no tensor."""
+
+    name: str
+    position: int
+    """Among all parameters."""
+
+
+T = TypeVar("T")
+
+
 def is_private(name: str) -> bool:
     """Whether a function of this name is for its own program only: not exported, not in Python."""
     return name.startswith("_")
@@ -100,7 +113,10 @@ class Signature:
 
     name: str
     parameters: tuple[Parameter, ...]
+    """The tensors."""
     result: Type
+    sizes: tuple[SizeParameter, ...] = ()
+    """The parameters that are sizes, which stand between the tensors."""
 
     @property
     def results(self) -> tuple[TensorType, ...]:
@@ -109,10 +125,24 @@ class Signature:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbolic dimensions of the parameters, in order of first appearance."""
+        """The symbols: those that `size` parameters bind, then others as the tensors name them."""
         names = (name for parameter in self.parameters for name in parameter.type.symbols)
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys([*(size.name for size in self.sizes), *names]))
+
+    def in_order(self, tensors: Iterable[T], sizes: Iterable[T]) -> list[T]:
+        """One thing for each tensor and each size, in the order in which a call passes them."""
+        ordered = list(tensors)
+        for size, item in zip(self.sizes, sizes, strict=True):
+            ordered.insert(size.position, item)
+        return ordered
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all parameters, in order."""
+        tensors = (parameter.name for parameter in self.parameters)
+        return self.in_order(tensors, (size.name for size in self.sizes))
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{p.name}: {p.type}" for p in self.parameters)
-        return f"{self.name}({shown}) -> {self.result}"
+        tensors = (f"{p.name}: {p.type}" for p in self.parameters)
+        shown = self.in_order(tensors, (f"{size.name}: size" for size in self.sizes))
+        return f"{self.name}({', '.join(shown)}) -> {self.result}"

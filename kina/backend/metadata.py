@@ -11,9 +11,18 @@ from typing import Any, cast
 
 from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
-from kina.types import Dim, Parameter, Placement, Signature, TensorType, TupleType, Type
+from kina.types import (
+    Dim,
+    Parameter,
+    Placement,
+    Signature,
+    SizeParameter,
+    TensorType,
+    TupleType,
+    Type,
+)
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
 
 
@@ -80,6 +89,7 @@ def _functions_to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, 
                 [parameter.name, _type_to_json(parameter.type)]
                 for parameter in function.signature.parameters
             ],
+            "sizes": [[size.name, size.position] for size in function.signature.sizes],
             "result": _type_to_json(function.signature.result),
             "messages": list(function.messages),
             "ranges": [list(sizes) for sizes in function.ranges],
@@ -99,6 +109,7 @@ def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFun
                     for name, type_ in entry["parameters"]
                 ),
                 _type_from_json(entry["result"]),
+                tuple(SizeParameter(name, position) for name, position in entry["sizes"]),
             ),
             entry["symbol"],
             tuple(entry["messages"]),

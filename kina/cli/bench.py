@@ -65,7 +65,7 @@ class _Bench:
         self._inputs = inputs
         self._threads = threads
         self._repeat = repeat
-        self._results = as_tuple(function(*inputs.arrays))
+        self._results = as_tuple(function(*inputs.arguments))
         self._read = sum(array.nbytes for array in inputs.arrays)
         self._written = sum(array.nbytes for array in self._results)
 
@@ -93,17 +93,17 @@ class _Bench:
         )
 
     def _contenders(self) -> dict[str, Callable[[], object]]:
-        arrays = self._inputs.arrays
-        found: dict[str, Callable[[], object]] = {_KINA: partial(self._function, *arrays)}
+        arguments = self._inputs.arguments
+        found: dict[str, Callable[[], object]] = {_KINA: partial(self._function, *arguments)}
         if self._written >= MEMORY_BOUND_BYTES:
             into = tuple(np.zeros_like(array) for array in self._results)
             out: Any = into[0] if len(into) == 1 else into
-            found[_INTO] = partial(self._function, *arrays, out=out)
+            found[_INTO] = partial(self._function, *arguments, out=out)
         if self._memory_bound:
             # Handing work to threads takes longer than it saves for arrays of a few megabytes.
             for threads in sorted({1, self._threads}):
                 found[f"{_LIMIT} {threads}"] = mover(self._read, self._written, threads)
-        found[_REFERENCE] = partial(self._function.reference, *arrays)
+        found[_REFERENCE] = partial(self._function.reference, *arguments)
         return found
 
     @property
@@ -147,7 +147,7 @@ class _Bench:
 
     def _difference(self) -> float:
         """The largest absolute difference of any result; equal infinities and NaN do not count."""
-        expected = as_tuple(self._function.reference(*self._inputs.arrays))
+        expected = as_tuple(self._function.reference(*self._inputs.arguments))
         return max(map(_largest, self._results, expected))
 
 

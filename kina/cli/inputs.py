@@ -61,6 +61,7 @@ class Inputs:
         self._sizes = dict.fromkeys(function.type.symbols, DEFAULT_SIZE)
         self._sizes.update(self._sizes_of_files())
         self._sizes.update({name: _size(name, text) for name, text in chosen.items()})
+        self.type = function.type
         self.arrays: list[Array] = []
         self.described: list[str] = []
         for index, parameter in enumerate(self._parameters):
@@ -68,6 +69,12 @@ class Inputs:
             array = self._make(index, parameter, text)
             self.arrays.append(array)
             self.described.append(f"{parameter.type.dtype} {list(array.shape)}, {text}")
+
+    @property
+    def arguments(self) -> list[Any]:
+        """What to call the function with: the arrays, and the sizes among them."""
+        sizes: list[Any] = [self._sizes[size.name] for size in self.type.sizes]
+        return self.type.in_order(list[Any](self.arrays), sizes)
 
     def _sizes_of_files(self) -> dict[str, int]:
         return {

@@ -11,7 +11,14 @@ from xdsl.irdl import irdl_op_definition, traits_def
 
 from kina.calls import bind, substitute
 from kina.dialects.base import Value
-from kina.dialects.callee import CalleeOp, CalleeUse, kina_types, symbol
+from kina.dialects.callee import (
+    CalleeOp,
+    CalleeUse,
+    given_sizes,
+    kina_types,
+    sizes_attribute,
+    symbol,
+)
 from kina.dialects.types import IRTensor, from_ir, to_ir
 from kina.types import Dim, TensorType
 
@@ -19,7 +26,8 @@ from kina.types import Dim, TensorType
 def call_binding(op: Operation, callee: FuncOp) -> dict[str, Dim]:
     """The callee's symbols as the caller's dimensions; a `RuleError` if an operand does not fit."""
     inputs = kina_types(callee.function_type.inputs.data)
-    return bind(callee.sym_name.data, inputs, kina_types(op.operand_types))
+    name, sizes = callee.sym_name.data, given_sizes(op, callee)
+    return bind(name, inputs, kina_types(op.operand_types), sizes)
 
 
 def substitute_ir(type_: IRTensor, binding: dict[str, Dim]) -> IRTensor:
@@ -31,14 +39,15 @@ def substitute_ir(type_: IRTensor, binding: dict[str, Dim]) -> IRTensor:
 class CallOp(CalleeOp):
     """A call of a function of the module.
 
-    Every symbol of the callee stands for one dimension of the caller: an integer or one of the
-    caller's own symbols.
+    Every symbol of the callee stands for one dimension of the caller; `sizes` are those for the
+    callee's `size` parameters.
     """
 
     name = "kina.call"
 
     assembly_format = (
-        "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $outputs)"
+        "$callee `(` $arguments `)` (`sizes` $sizes^)? attr-dict `:` "
+        "functional-type($arguments, $outputs)"
     )
 
     traits = traits_def(CalleeUse())
@@ -48,10 +57,11 @@ class CallOp(CalleeOp):
         callee: str | FlatSymbolRefAttr,
         arguments: Sequence[Value],
         result_types: Sequence[IRTensor],
+        sizes: Sequence[Dim] = (),
     ) -> None:
         super().__init__(
             operands=[arguments],
-            properties={"callee": symbol(callee)},
+            properties={"callee": symbol(callee), "sizes": sizes_attribute(sizes)},
             result_types=[result_types],
         )
 

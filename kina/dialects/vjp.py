@@ -10,7 +10,14 @@ from xdsl.irdl import irdl_op_definition, prop_def, traits_def
 
 from kina.calls import bind, substitute
 from kina.dialects.base import Value
-from kina.dialects.callee import CalleeOp, CalleeUse, kina_types, symbol
+from kina.dialects.callee import (
+    CalleeOp,
+    CalleeUse,
+    given_sizes,
+    kina_types,
+    sizes_attribute,
+    symbol,
+)
 from kina.dialects.types import IRTensor
 from kina.gradients import vjp_operands, vjp_results
 from kina.types import Dim, TensorType
@@ -21,7 +28,8 @@ def vjp_binding(op: VjpOp, callee: FuncOp) -> dict[str, Dim]:
     inputs = kina_types(callee.function_type.inputs.data)
     outputs = kina_types(callee.function_type.outputs.data)
     name = f"vjp of {callee.sym_name.data}"
-    return bind(name, vjp_operands(inputs, outputs), kina_types(op.operand_types))
+    operands, sizes = vjp_operands(inputs, outputs), given_sizes(op, callee)
+    return bind(name, operands, kina_types(op.operand_types), sizes)
 
 
 @irdl_op_definition
@@ -36,7 +44,7 @@ class VjpOp(CalleeOp):
 
     wrt = prop_def(DenseArrayBase[I64])
     assembly_format = (
-        "$callee `(` $arguments `)` ` ` `{` `wrt` `=` $wrt `}` attr-dict `:` "
+        "$callee `(` $arguments `)` (`sizes` $sizes^)? ` ` `{` `wrt` `=` $wrt `}` attr-dict `:` "
         "functional-type($arguments, $outputs)"
     )
 
@@ -48,10 +56,15 @@ class VjpOp(CalleeOp):
         arguments: Sequence[Value],
         wrt: Sequence[int],
         result_types: Sequence[IRTensor],
+        sizes: Sequence[Dim] = (),
     ) -> None:
         super().__init__(
             operands=[arguments],
-            properties={"callee": symbol(callee), "wrt": DenseArrayBase.from_list(i64, wrt)},
+            properties={
+                "callee": symbol(callee),
+                "wrt": DenseArrayBase.from_list(i64, wrt),
+                "sizes": sizes_attribute(sizes),
+            },
             result_types=[result_types],
         )
 

@@ -152,14 +152,31 @@ class ParameterExpr(NamedTuple):
     type: TypeExpr
 
 
+class SizeExpr(NamedTuple):
+    """`name: size`; the position is that among all parameters."""
+
+    name: Identifier
+    position: int
+
+
 class Function(NamedTuple):
     """`let name = fn(parameters) -> results { body }`; several results are a tuple."""
 
     name: Identifier
     parameters: tuple[ParameterExpr, ...]
+    """The tensors."""
+    sizes: tuple[SizeExpr, ...]
     results: tuple[TypeExpr, ...]
     result_extent: Extent
     body: Expr
+
+    @property
+    def names(self) -> list[Identifier]:
+        """The names of all parameters, in order."""
+        names = [parameter.name for parameter in self.parameters]
+        for size in self.sizes:
+            names.insert(size.position, size.name)
+        return names
 
 
 class Reverse(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from kina.calls import bind, substitute
 from kina.frontend.arguments import Bound, Shape, bind_arguments
 from kina.frontend.ast import Call, Dims, Expr, Name
+from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.context import Context, Known
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.operations import Operand, OperationChecker
@@ -18,7 +19,7 @@ from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import CallFunction, Value
 from kina.ops import OPS, REDUCTIONS, Op
 from kina.rules import RuleError
-from kina.types import Signature, TensorType, Type
+from kina.types import Dim, Signature, TensorType, Type
 
 _POSITIONAL_ATTRIBUTES = ("dims", "dtype", "axes")
 
@@ -118,16 +119,40 @@ class CallChecker:
             yield self._rest(node)
             return WRONG
         names = tuple(parameter.name for parameter in signature.parameters)
-        shape = Shape(names, defined=(signature, known.name.extent))
+        shape = Shape(tuple(signature.names), defined=(signature, known.name.extent))
         bound = bind_arguments(node, shape, self._report)
         if bound is None:
             yield self._rest(node)
             return WRONG
         operands: list[Operand] | None = yield self._operands(signature.name, names, bound)
         tensors = None if operands is None else self._tensors(signature, operands)
-        if operands is None or tensors is None:
+        sizes = self._sizes(signature, bound)
+        if operands is None or tensors is None or sizes is None:
             return WRONG
-        return self._apply(node, known, signature, tensors, operands)
+        return self._apply(node, known, signature, tensors, sizes, operands)
+
+    def _sizes(self, signature: Signature, bound: Bound) -> tuple[Dim, ...] | None:
+        """The arguments that are sizes; None after reporting what is wrong with them."""
+        found: list[Dim] = []
+        for parameter in signature.sizes:
+            argument = bound[parameter.name]
+            written = dim_expression(argument)
+            if written is None or self._is_tensor(argument):
+                self._report.error(
+                    f"{signature.name}: `{parameter.name}` is a size, expected for example "
+                    "4, `N` or `T + 1`",
+                    argument.extent,
+                )
+                continue
+            size = resolve_dim(written, self._context.symbols, self._report)
+            found += [] if size is None else [size]
+        return tuple(found) if len(found) == len(signature.sizes) else None
+
+    def _is_tensor(self, node: Expr | Dims) -> bool:
+        """Whether an argument is a variable, and no symbol."""
+        if not isinstance(node, Name) or node.name in self._context.symbols:
+            return False
+        return self._context.scope.find(node.name) is not None
 
     def _tensors(self, signature: Signature, operands: list[Operand]) -> list[Value] | None:
         tensors: list[Value] = []
@@ -148,18 +173,21 @@ class CallChecker:
         known: Known,
         signature: Signature,
         tensors: list[Value],
+        sizes: tuple[Dim, ...],
         operands: list[Operand],
     ) -> Meaning:
         parameters = [parameter.type for parameter in signature.parameters]
+        given = {size.name: dim for size, dim in zip(signature.sizes, sizes, strict=True)}
         try:
-            binding = bind(signature.name, parameters, [tensor.type for tensor in tensors])
+            arguments = [tensor.type for tensor in tensors]
+            binding = bind(signature.name, parameters, arguments, given)
+            types = [substitute(result, binding) for result in signature.results]
         except RuleError as error:
             self._report_argument(error, node, known, signature, operands)
             return WRONG
-        types = [substitute(result, binding) for result in signature.results]
         results = [Value(type_) for type_ in types]
         self._context.body.append(
-            CallFunction(signature.name, tuple(tensors), tuple(results), node.callee.extent)
+            CallFunction(signature.name, tuple(tensors), sizes, tuple(results), node.callee.extent)
         )
         return _rebuild(signature.result, results)
 
@@ -171,7 +199,10 @@ class CallChecker:
         signature: Signature,
         operands: list[Operand],
     ) -> None:
-        assert isinstance(error.blame, int)
+        if not isinstance(error.blame, int):
+            note = self._report.note(f"{signature} is defined here", known.name.extent)
+            self._report.error(f"{signature.name}: {error.message}", node.callee.extent, [note])
+            return
         argument = operands[error.blame][1]
         parameter = signature.parameters[error.blame]
         message = f"parameter `{parameter.name}` has type {parameter.type}"

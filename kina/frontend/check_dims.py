@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kina.dims import MAX_SIZE, Dim, DimError, add, is_possible, multiply, subtract
-from kina.frontend.ast import DimExpr, DimProduct, Dims, DimSum, Function, Identifier, Size
+from kina.frontend.ast import (
+    Binary,
+    DimExpr,
+    DimProduct,
+    Dims,
+    DimSum,
+    Expr,
+    Function,
+    Identifier,
+    Name,
+    NumberExpr,
+    Size,
+)
 from kina.frontend.decimals import quoted
 from kina.frontend.report import Report
 
 MAX_RANK = 64
 """NumPy's limit."""
+MAX_DEPTH = 64
+"""Of the expression of a size that is an argument."""
 
 
 def resolve_dims(
@@ -35,7 +49,8 @@ def bound_symbols(function: Function, report: Report) -> tuple[str, ...]:
     An unbound one is among them all the same: there is no second error about it.
     """
     dims = [dim for parameter in function.parameters for dim in parameter.type.dims.items]
-    bound = dict.fromkeys(dim.name for dim in dims if isinstance(dim, Identifier))
+    sizes = [size.name.name for size in function.sizes]
+    bound = dict.fromkeys([*sizes, *(dim.name for dim in dims if isinstance(dim, Identifier))])
     for dim in dims:
         for name in names_in(dim):
             if name.name not in bound:
@@ -52,7 +67,8 @@ def _report_only_inside(name: Identifier, dim: DimExpr, report: Report) -> None:
     report.error(
         f"symbol `{name.name}` occurs only inside `{shown}`, which does not bind it",
         name.extent,
-        help=f"a dimension `{name.name}` of a parameter binds it",
+        help=f"a dimension `{name.name}` of a parameter binds it, or a parameter "
+        f"`{name.name}: size`",
     )
 
 
@@ -81,12 +97,34 @@ def _unbound(node: DimExpr, symbols: Iterable[str] | None, report: Report) -> bo
     wrong = [name for name in names_in(node) if symbols is not None and name.name not in symbols]
     for name in wrong:
         help_ = report.suggest(name.name, symbols or ())
+        help_ = help_ or f"a parameter `{name.name}: size` would bind it"
         report.error(
             f"symbol `{name.name}` is not bound: no parameter has a dimension of this name",
             name.extent,
             help=help_,
         )
     return bool(wrong)
+
+
+def dim_expression(node: Expr | Dims, depth: int = 0) -> DimExpr | None:
+    """An argument as a dimension; None if it is none."""
+    if depth > MAX_DEPTH:
+        return None
+    match node:
+        case Name():
+            return Identifier(node.extent, node.name)
+        case NumberExpr() if node.text.isdigit():
+            return Size(node.extent, node.text)
+        case Binary() if node.symbol in ("+", "-", "*"):
+            left = dim_expression(node.left, depth + 1)
+            right = dim_expression(node.right, depth + 1)
+            if left is None or right is None:
+                return None
+            if node.symbol == "*":
+                return DimProduct(node.extent, (left, right))
+            return DimSum(node.extent, (("+", left), (node.symbol, right)))
+        case _:
+            return None
 
 
 def names_in(node: DimExpr) -> Iterator[Identifier]:

@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from kina.dialects.call import CallOp
+from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.kina import build
 from kina.dialects.types import to_ir
@@ -75,6 +76,9 @@ def _function(function: TypedFunction, source: Source) -> FuncOp:
     )
     op = FuncOp(signature.name, type_, Region(block), arg_attrs=ArrayAttr(names))
     op.location = _location(source, function.extent)
+    if signature.sizes:
+        sizes = (StringAttr(size.name) for size in signature.sizes)
+        op.attributes[SIZE_PARAMETERS] = ArrayAttr(sizes)
     return op
 
 
@@ -129,8 +133,8 @@ def _call(
     operands = [values[operand] for operand in instruction.operands]
     types = [to_ir(result.type) for result in instruction.results]
     if isinstance(instruction, Differentiate):
-        op = VjpOp(instruction.callee, operands, instruction.wrt, types)
+        op = VjpOp(instruction.callee, operands, instruction.wrt, types, instruction.sizes)
     else:
-        op = CallOp(instruction.callee, operands, types)
+        op = CallOp(instruction.callee, operands, types, instruction.sizes)
     values.update(zip(instruction.results, op.results, strict=True))
     return op

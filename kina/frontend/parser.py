@@ -16,6 +16,7 @@ from kina.frontend.ast import (
     ParameterExpr,
     Program,
     Reverse,
+    SizeExpr,
     TypeExpr,
 )
 from kina.frontend.cursor import Cursor, Panic
@@ -80,17 +81,26 @@ class _Parser:
     def _function(self, name: Identifier) -> Function:
         cursor = self._cursor
         opened = cursor.expect("(", " and the parameters of the function")
-        parameters = tuple(cursor.items(opened, ")", self._parameter))
+        written = list(cursor.items(opened, ")", self._parameter))
+        parameters = tuple(each for each in written if isinstance(each, ParameterExpr))
+        sizes = tuple(
+            SizeExpr(each, position)
+            for position, each in enumerate(written)
+            if isinstance(each, Identifier)
+        )
         cursor.expect("->", " and the type of the result")
         start = cursor.current.start
         results = self._results()
         result_extent = cursor.since(start)
         body = self._body(cursor.expect("{", " and the body of the function"))
-        return Function(name, parameters, results, result_extent, body)
+        return Function(name, parameters, sizes, results, result_extent, body)
 
-    def _parameter(self) -> ParameterExpr:
+    def _parameter(self) -> ParameterExpr | Identifier:
+        """A tensor; or the name of a size."""
         name = self._cursor.identifier("the name of a parameter")
         self._cursor.expect(":", f" and the type of `{name.name}`")
+        if self._cursor.accept("size"):
+            return name
         return ParameterExpr(name, parse_type(self._cursor))
 
     def _results(self) -> tuple[TypeExpr, ...]:

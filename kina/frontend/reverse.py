@@ -88,6 +88,11 @@ class ReverseChecker:
     def _position(self, name: Identifier, callee: Known, signature: Signature) -> int | None:
         """The position of a floating parameter; None after reporting that there is none."""
         names = [parameter.name for parameter in signature.parameters]
+        if any(size.name == name.name for size in signature.sizes):
+            note = self._report.note(f"{signature} is defined here", callee.name.extent)
+            message = f"`{name.name}` is a size, expected a float: nothing else has a gradient"
+            self._report.error(message, name.extent, [note])
+            return None
         if name.name not in names:
             note = self._report.note(f"{signature} is defined here", callee.name.extent)
             message = f"{signature.name} has no parameter `{name.name}`"
@@ -138,10 +143,11 @@ def _differentiated(
     results = vjp_results(types, signature.results, wrt)
     added = len(parameters) - len(types)
     extents: tuple[Extent, ...] = (*callee.parameters, *(node.extent,) * added)
-    new = Signature(node.name.name, parameters, TupleType(tuple(results)))
+    new = Signature(node.name.name, parameters, TupleType(tuple(results)), signature.sizes)
     operands = tuple(Value(parameter.type) for parameter in parameters)
     values = tuple(Value(type_) for type_ in results)
-    body = (Differentiate(signature.name, operands, wrt, values, node.function.extent),)
+    sizes = tuple(size.name for size in signature.sizes)
+    body = (Differentiate(signature.name, operands, sizes, wrt, values, node.function.extent),)
     typed = TypedFunction(
         new, operands, body, values, node.name.extent, extents, node.function.extent
     )
@@ -150,7 +156,7 @@ def _differentiated(
 
 def _parameters(signature: Signature) -> tuple[Parameter, ...]:
     """The function's parameters and the cotangents of its results."""
-    names = [parameter.name for parameter in signature.parameters]
+    names = signature.names
     types = [parameter.type for parameter in signature.parameters]
     cotangents = vjp_operands(types, signature.results)[len(types) :]
     added = cotangent_names(len(cotangents), names)

@@ -24,7 +24,7 @@ from kina.frontend.reverse import ReverseChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 from kina.frontend.typed import TypedFunction, TypedProgram, Value
-from kina.types import Parameter, Signature, TensorType, TupleType, Type, is_private
+from kina.types import Parameter, Signature, SizeParameter, TensorType, TupleType, Type, is_private
 
 
 def typecheck(program: Program, report: Report) -> TypedProgram:
@@ -83,7 +83,9 @@ class _ProgramChecker:
         signature = None
         if result is not None and all(type_ is not None for type_ in types):
             known_types = [type_ for type_ in types if type_ is not None]
-            signature = Signature(node.name.name, _parameters(node.parameters, known_types), result)
+            sizes = tuple(SizeParameter(size.name.name, size.position) for size in node.sizes)
+            parameters = _parameters(node.parameters, known_types)
+            signature = Signature(node.name.name, parameters, result, sizes)
         function = self._body(node, types, symbols, result, signature)
         extents = tuple(parameter.name.extent for parameter in node.parameters)
         self._bind(Known(node.name, signature, extents))
@@ -91,8 +93,7 @@ class _ProgramChecker:
 
     def _parameter_types(self, node: Function) -> list[TensorType | None]:
         declared: dict[str, Extent] = {}
-        for parameter in node.parameters:
-            name = parameter.name
+        for name in node.names:
             if name.name in declared:
                 note = self._report.note("the first one", declared[name.name])
                 message = f"parameter `{name.name}` is declared twice"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kina.dims import Dim
 from kina.dtypes import DType
 from kina.errors import Diagnostic
 from kina.frontend.exact import Scalar
@@ -48,6 +49,8 @@ class CallFunction(NamedTuple):
 
     callee: str
     operands: tuple[Value, ...]
+    sizes: tuple[Dim, ...]
+    """For the callee's `size` parameters."""
     results: tuple[Value, ...]
     extent: Extent
 
@@ -58,6 +61,8 @@ class Differentiate(NamedTuple):
     callee: str
     operands: tuple[Value, ...]
     """The callee's, then the cotangents."""
+    sizes: tuple[Dim, ...]
+    """For the callee's `size` parameters."""
     wrt: tuple[int, ...]
     results: tuple[Value, ...]
     extent: Extent

@@ -41,6 +41,7 @@ from kina.passes.builder import Builder
 from kina.passes.derived_sizes import derive, derived
 from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.located import stamp
+from kina.passes.lowering.functions import READ_SIZES
 from kina.types import Dim
 
 OUTPUT_ATTRIBUTES = DictionaryAttr({"llvm.noalias": UnitAttr()})
@@ -113,7 +114,14 @@ class _Exporter:
 def _symbols(function: FuncOp) -> list[str]:
     parameter_dims = read_dims(function, "parameter_dims")
     dims = (dim for dims in parameter_dims for dim in dims)
-    return list(dict.fromkeys(symbol for dim in dims for symbol in symbols_of(dim)))
+    symbols = (symbol for dim in dims for symbol in symbols_of(dim))
+    return list(dict.fromkeys([*_size_parameters(function), *symbols]))
+
+
+def _size_parameters(function: FuncOp) -> list[str]:
+    """The symbols that are parameters of their own, which follow the tensors."""
+    names = cast("ArrayAttr[StringAttr] | None", function.attributes.get(READ_SIZES))
+    return [name.data for name in names or ()]
 
 
 def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> None:
@@ -124,8 +132,13 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
     first = block.first_op
     assert first is not None, "a function ends in its return"
     exporter = _Exporter(function, block, Builder(first, function.location), {})
-    parameters = list(block.args)
+    parameters = list(block.args)[: len(parameter_dims)]
     _add_symbols(exporter, symbols)
+    for size, argument in zip(
+        _size_parameters(function), block.args[len(symbols) + len(parameters) :], strict=True
+    ):
+        argument.replace_all_uses_with(block.args[symbols.index(size)])
+        block.erase_arg(argument)
     _derive_sizes(exporter, [*parameter_dims, *result_dims])
     for parameter, dims in zip(parameters, parameter_dims, strict=True):
         _export_parameter(exporter, parameter, dims)

@@ -11,7 +11,7 @@ from typing import cast
 
 from xdsl.dialects import func
 from xdsl.dialects.arith import IndexCastOp
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.dialects.tensor import CastOp, EmptyOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
@@ -40,7 +40,9 @@ def invoke(call: func.CallOp, callee: Callee, sizes: Mapping[str, SSAValue]) -> 
     at = Builder(call, call.location)
     binding = dict(zip(callee.symbols, _bound(call), strict=True))
     passed = [_as_i64(at, binding[symbol], sizes) for symbol in callee.symbols]
-    inputs = [_uncast(operand) for operand in call.operands]
+    # Behind the tensors stand sizes, which are among `passed`.
+    tensors = [operand for operand in call.operands if isinstance(operand.type, TensorType)]
+    inputs = [_uncast(operand) for operand in tensors]
     outs: list[SSAValue] = []
     for result, dims in zip(call.results, callee.result_dims, strict=True):
         mine = tuple(substitute(dim, binding) for dim in dims)

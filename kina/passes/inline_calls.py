@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from kina.dialects.call import CallOp, call_binding, substitute_ir
-from kina.dialects.callee import CalleeOp
+from kina.dialects.callee import CalleeOp, sizes_attribute
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import CheckWindowOp, SliceOp, UpdateOp
 from kina.dialects.types import IRTensor, from_ir
@@ -151,19 +151,20 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Di
         check.location = op.location
         return check
     if isinstance(op, CheckWindowOp):
-        size, within = (
-            binding[dim] if isinstance(dim, str) else dim
-            for dim in (op.size_value, op.within_value)
-        )
+        size, within = (substitute(dim, binding) for dim in (op.size_value, op.within_value))
         window = CheckWindowOp(operands[0], op.what.data, op.axis_value, size, within)
         window.location = op.location
         return window
+    properties = dict(op.properties)
+    if isinstance(op, CalleeOp) and op.sizes is not None:
+        sizes = sizes_attribute([substitute(size, binding) for size in op.size_values])
+        properties |= {"sizes": sizes} if sizes is not None else {}
     types = [substitute_ir(cast(IRTensor, type_), binding) for type_ in op.result_types]
     copy = type(op).create(
         operands=operands,
         result_types=types,
         attributes=dict(op.attributes),
-        properties=dict(op.properties),
+        properties=properties,
         location=op.location,
     )
     for old, new in zip(op.results, copy.results, strict=True):

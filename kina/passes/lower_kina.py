@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from kina.dialects.callee import size_parameters
 from kina.passes.decompose_kina import DECOMPOSITIONS
 from kina.passes.located import rewrite
 from kina.passes.lowering.functions import is_kina, lower_function
@@ -42,8 +43,13 @@ class LowerKina(ModulePass):
             for child in op.ops
             if isinstance(child, FuncOp)
         }
+        sizes = {
+            child.sym_name.data: size_parameters(child)
+            for child in op.ops
+            if isinstance(child, FuncOp)
+        }
         for function in functions:
-            lowered = lower_function(function, callees, self.fast)
+            lowered = lower_function(function, callees, sizes, self.fast)
             Rewriter.insert_op(lowered, InsertPoint.before(function))
             function.detach()
             function.erase()

@@ -6,7 +6,7 @@ programs are compared with (`docs/language.md` states the bounds).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
@@ -20,7 +20,10 @@ __all__ = ["evaluate", "first_failure"]
 
 
 def evaluate(
-    function: FuncOp, arrays: Sequence[Array], source_lines: Sequence[str] | None = None
+    function: FuncOp,
+    arrays: Sequence[Array],
+    source_lines: Sequence[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> tuple[Array, ...]:
     """The results of `function` on `arrays`, each a fresh array.
 
@@ -28,15 +31,18 @@ def evaluate(
     shapes and dtypes of the function's type. 16- and 8-bit floats compute in F32 and round once;
     sums, exp, log and the softmax family compute in float64 (seed 9); argmax is seed 17's.
     Raises `KinaIndexError` at the first failed check of indices, in program order.
-    `source_lines` is the text its diagnostic quotes; without it, the named file is read.
+    `source_lines` is the text its diagnostic quotes; without it, the named file is read. `sizes`
+    are those of the `size` parameters.
     """
-    return tuple(
-        np.array(result, order="C") for result in _run(function, arrays, True, source_lines)
-    )
+    results = _run(function, arrays, True, source_lines, sizes or {})
+    return tuple(np.array(result, order="C") for result in results)
 
 
 def first_failure(
-    function: FuncOp, arrays: Sequence[Array], source_lines: Sequence[str] | None = None
+    function: FuncOp,
+    arrays: Sequence[Array],
+    source_lines: Sequence[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> KinaIndexError | None:
     """The error of the first failed check of indices, in program order, or None.
 
@@ -44,18 +50,22 @@ def first_failure(
     `evaluate` (seed 9: the bound of take_along_axis).
     """
     try:
-        _run(function, arrays, False, source_lines)
+        _run(function, arrays, False, source_lines, sizes or {})
     except KinaIndexError as failure:
         return failure
     return None
 
 
 def _run(
-    function: FuncOp, arrays: Sequence[Array], results: bool, lines: Sequence[str] | None
+    function: FuncOp,
+    arrays: Sequence[Array],
+    results: bool,
+    lines: Sequence[str] | None,
+    sizes: Mapping[str, int],
 ) -> tuple[Array, ...]:
     types = [from_ir(parameter.type) for parameter in function.body.block.args]
     arguments = [as_argument(array, type_) for array, type_ in zip(arrays, types, strict=True)]
     shapes = [array.shape for array in arguments]
     # Overflow, NaN and division by zero have their IEEE results here; they are no one's mistake.
     with np.errstate(all="ignore"):
-        return enter(function, arguments, shapes, results, lines, Demands()).run()
+        return enter(function, arguments, shapes, results, lines, Demands(), sizes).run()

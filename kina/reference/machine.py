@@ -6,7 +6,7 @@ check needs it. So `first_failure` of a loss reads the targets and never touches
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from xdsl.traits import SymbolTable
 from kina.arrays import Array
 from kina.dialects.base import KinaOp
 from kina.dialects.call import CallOp
+from kina.dialects.callee import given_sizes
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
@@ -194,7 +195,10 @@ class Frame:
             return
         arguments = [self.values.get(operand) for operand in op.operands]
         shapes = [self.shape(operand) for operand in op.operands]
-        inner = enter(target, arguments, shapes, results, self.lines, self.demands)
+        sizes = {
+            name: evaluate(size, self.symbols) for name, size in given_sizes(op, target).items()
+        }
+        inner = enter(target, arguments, shapes, results, self.lines, self.demands, sizes)
         self.values.update(zip(op.results, inner.run(), strict=False))
 
 
@@ -205,11 +209,15 @@ def enter(
     results: bool,
     lines: Sequence[str] | None,
     demands: Demands,
+    sizes: Mapping[str, int],
 ) -> Frame:
-    """A frame for a call with these arguments; one that nothing needs may be missing."""
+    """A frame for a call with these arguments; one that nothing needs may be missing.
+
+    `sizes` are those of the function's `size` parameters.
+    """
     parameters = function.body.block.args
     types = [from_ir(parameter.type) for parameter in parameters]
-    frame = Frame(function, results, lines, bind_symbols(types, shapes), demands)
+    frame = Frame(function, results, lines, {**bind_symbols(types, shapes), **sizes}, demands)
     frame.needed = demands.of(function, results)
     for parameter, argument in zip(parameters, arguments, strict=True):
         if argument is not None:

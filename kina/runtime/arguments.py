@@ -14,11 +14,11 @@ from typing import Any, cast
 import numpy as np
 
 from kina.arrays import Array, numpy_dtype
-from kina.dims import evaluate, is_symbol, symbols_of
+from kina.dims import MAX_SIZE, evaluate, is_symbol, symbols_of
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
-from kina.types import Dim, Parameter, Signature, TensorType, format_dims
+from kina.types import Dim, Parameter, Signature, SizeParameter, TensorType, format_dims
 
 _READY = ("C_CONTIGUOUS", "ALIGNED")
 _OUT = "out"
@@ -31,6 +31,8 @@ class Bound:
 
     inputs: tuple[Array, ...]
     sizes: Mapping[str, int]
+    parameters: Mapping[str, int]
+    """The sizes that are parameters of their own."""
 
 
 def bind(signature: Signature, args: Sequence[object], named: Mapping[str, object]) -> Bound:
@@ -39,24 +41,24 @@ def bind(signature: Signature, args: Sequence[object], named: Mapping[str, objec
     Raises `KinaTypeError` for a wrong number of arguments or a wrong dtype, `KinaValueError` for
     a wrong shape or sizes that disagree.
     """
-    values = _match(signature, args, named)
+    values = dict(zip(signature.names, _match(signature, args, named), strict=True))
     arrays = tuple(
-        _checked(signature, parameter, value)
-        for parameter, value in zip(signature.parameters, values, strict=True)
+        _checked(signature, parameter, values[parameter.name]) for parameter in signature.parameters
     )
-    sizes = _sizes(signature, arrays)
+    given = {size.name: _given_size(signature, size, values[size.name]) for size in signature.sizes}
+    sizes = _sizes(signature, arrays, given)
     inputs = tuple(
         _ready(parameter.type, array)
         for parameter, array in zip(signature.parameters, arrays, strict=True)
     )
-    return Bound(inputs, sizes)
+    return Bound(inputs, sizes, given)
 
 
 def _match(
     signature: Signature, args: Sequence[object], named: Mapping[str, object]
 ) -> list[object]:
     """The values in the order of the parameters."""
-    names = [parameter.name for parameter in signature.parameters]
+    names = signature.names
     if len(args) > len(names):
         raise _wrong_call(signature, f"takes {_count(len(names))}, got {len(args)}")
     positions = {name: position for position, name in enumerate(names)}
@@ -130,10 +132,26 @@ def wrong_shape(what: str, dims: Sequence[Dim], array: Array) -> KinaValueError:
     return KinaValueError(f"{what}: expected shape {format_dims(dims)}, got {came}")
 
 
-def _sizes(signature: Signature, arrays: Sequence[Array]) -> dict[str, int]:
+def _given_size(signature: Signature, parameter: SizeParameter, value: Any) -> int:
+    """The value of a `size` parameter."""
+    what = f"{signature.name}: parameter '{parameter.name}'"
+    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_):
+        raise KinaTypeError(f"{what} is a size: expected an integer, got {value!r:.80}")
+    try:
+        size = int(value.__index__())
+    except TypeError as error:
+        raise KinaTypeError(f"{what} is a size: expected an integer; {error}") from None
+    if not 1 <= size <= MAX_SIZE:
+        raise KinaValueError(f"{what} is {size}, expected a size of at least 1, at most 2^63 - 1")
+    return size
+
+
+def _sizes(
+    signature: Signature, arrays: Sequence[Array], given: Mapping[str, int]
+) -> dict[str, int]:
     """One size per symbol, to which every computed dimension fits."""
-    sizes: dict[str, int] = {}
-    origin: dict[str, str] = {}
+    sizes: dict[str, int] = dict(given)
+    origin: dict[str, str] = {name: name for name in given}
     for parameter, array in zip(signature.parameters, arrays, strict=True):
         for dim, size in zip(parameter.type.dims, array.shape, strict=True):
             if not isinstance(dim, str) or not is_symbol(dim):

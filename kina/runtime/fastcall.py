@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.arrays import numpy_dtype
 from kina.backend.metadata import CompiledFunction
-from kina.dims import is_symbol, terms_of
+from kina.dims import MAX_SIZE, is_symbol, terms_of
 from kina.runtime.library import CHARS, from_buffer, from_buffer_as
 from kina.runtime.numpy_types import integer_view, is_clean
 from kina.types import Dim, Signature, TensorType
@@ -80,6 +80,7 @@ class _Writer:
         self.signature = signature
         self.names = names
         self.symbols = {symbol: f"n{i}" for i, symbol in enumerate(signature.symbols)}
+        self.sizes_given = [self.symbols[size.name] for size in signature.sizes]
         self.inputs = [f"a{i}" for i in range(len(signature.parameters))]
         self.outputs = [f"r{j}" for j in range(len(signature.results))]
 
@@ -90,8 +91,9 @@ class _Writer:
         results = self.signature.results
         passed = "".join(f"{name}, " for name in [*self.symbols.values(), *pointers])
         sizes, more_conditions = self.sizes()
+        ordered = self.signature.in_order(self.inputs, self.sizes_given)
         return _TEMPLATE.format(
-            parameters="".join(f", {name}=missing" for name in self.inputs),
+            parameters="".join(f", {name}=missing" for name in ordered),
             conditions=self.input_conditions(),
             sizes="; ".join(sizes) or "pass",
             more_conditions=" and ".join(more_conditions) or "True",
@@ -101,12 +103,16 @@ class _Writer:
             outputs=", ".join(map(self.pointer, self.outputs, results)),
             results=", ".join(self.outputs),
             into_out=self.into_out(pointers, passed) if len(results) == 1 else "",
-            positional="".join(f"{name}, " for name in self.inputs),
+            positional="".join(f"{name}, " for name in ordered),
         )
 
     def input_conditions(self) -> str:
         """What each input must be by itself: class, dtype, layout, static shape or rank."""
-        return "".join(
+        sizes = "".join(
+            f" and {name}.__class__ is int and 0 < {name} <= {MAX_SIZE}"
+            for name in self.sizes_given
+        )
+        return sizes + "".join(
             f" and {condition}"
             for name, parameter in zip(self.inputs, self.signature.parameters, strict=True)
             for condition in (
@@ -125,7 +131,7 @@ class _Writer:
 
         A Bool or I4 array's bytes are looked at last, for that reads all of it.
         """
-        seen: set[str] = set()
+        seen: set[str] = {size.name for size in self.signature.sizes}
         found: list[str] = []
         conditions: list[str] = []
         for name, parameter in zip(self.inputs, self.signature.parameters, strict=True):

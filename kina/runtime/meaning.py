@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
@@ -38,10 +38,14 @@ class Meaning:
         self._lines = source_lines
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 
-    def evaluate(self, name: str, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    def evaluate(
+        self, name: str, arrays: Sequence[Array], sizes: Mapping[str, int]
+    ) -> tuple[Array, ...]:
         """The results of function `name`; raises `KinaIndexError` as a compiled call does."""
-        return evaluate(self._functions[name], arrays, self._lines)
+        return evaluate(self._functions[name], arrays, self._lines, sizes)
 
-    def first_failure(self, name: str, arrays: Sequence[Array]) -> KinaIndexError | None:
+    def first_failure(
+        self, name: str, arrays: Sequence[Array], sizes: Mapping[str, int]
+    ) -> KinaIndexError | None:
         """The error that the first failing check of a call stands for."""
-        return first_failure(self._functions[name], arrays, self._lines)
+        return first_failure(self._functions[name], arrays, self._lines, sizes)

@@ -119,7 +119,8 @@ class Function:
         """The same result computed by NumPy from the program's meaning; no compiler involved."""
         bound = arguments.bind(self.type, args, named)
         try:
-            results = self._program.meaning.evaluate(self._compiled.name, bound.inputs)
+            meaning, name = self._program.meaning, self._compiled.name
+            results = meaning.evaluate(name, bound.inputs, bound.parameters)
         except ValueError as error:
             # NumPy's word for a size that it cannot make.
             if "too " not in str(error):
@@ -149,7 +150,8 @@ class Function:
     def _failure(self, status: int, bound: arguments.Bound) -> Exception:
         if status == OUT_OF_MEMORY:
             return MemoryError(f"{self._compiled.name}: no memory for temporaries")
-        found = self._program.meaning.first_failure(self._compiled.name, bound.inputs)
+        meaning, name = self._program.meaning, self._compiled.name
+        found = meaning.first_failure(name, bound.inputs, bound.parameters)
         # Another thread may have mended the index in the meantime.
         found = found or KinaIndexError(self._compiled.messages[status - 1])
         return found.with_traceback(None)

@@ -49,7 +49,21 @@ let dloss = reverseMode(loss)
 let outer = fn(x: tensor<F32, [A]>) -> tensor<F32, [4096 * A]> {
   x.reshape([A, 1]).broadcast([A, 4096]).reshape([4096 * A])
 }
-"""
+let _step = fn(x: tensor<F32, [T]>, n: size) -> tensor<F32, [n, T + 1]> {
+  let y = x.reshape([1, T]).broadcast([n, T]) in
+LONG
+  y.reduce(op=sum, axis=1).reshape([n, 1]).broadcast([n, T + 1])
+}
+let grown = fn(n: size, x: tensor<F32, [T]>, m: size) -> (
+  tensor<F32, [n + 1, T + 1]>, tensor<F32, [4, T + 1]>, tensor<F32, [m + n]>
+) {
+  (_step(x, n=n + 1) CALLS, _step(x, 4), tensor<F32, [n + m]>(2.5))
+}
+let spread = fn(x: tensor<F32, [T]>, n: size) -> tensor<F32, [n, T]> {
+  let y = x.reshape([1, T]).broadcast([n, T]) in y * y
+}
+let dspread = reverseMode(spread)
+""".replace("LONG", "  let y = -(y + y) * 0.5 in\n" * 8).replace("CALLS", "+ _step(x, 1 + n)" * 8)
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +145,48 @@ def test_a_size_past_every_memory_is_no_memory(module: Any, size: int) -> None:
     pointer = one.ctypes.data_as(ctypes.c_void_p)
     assert library.kina_outer(ctypes.c_int64(size), pointer, pointer) == -1
     assert one[0] == 7
+
+
+@pytest.mark.parametrize(("n", "t", "m"), [(1, 1, 1), (4, 3, 2), (100, 700, 5)])
+def test_size_parameters(module: Any, n: int, t: int, m: int) -> None:
+    """`_step` is too large to be copied into its nine calls, so its sizes go through C."""
+    x = np.ones(t, np.float32)
+    for function in (module.grown, module.grown.reference):
+        rows, four, constant = function(n, x, m=np.int64(m))
+        np.testing.assert_array_equal(rows, np.full((n + 1, t + 1), 9 * t))
+        np.testing.assert_array_equal(four, np.full((4, t + 1), t))
+        np.testing.assert_array_equal(constant, np.full(m + n, 2.5))
+    result, by_x = module.dspread(x, n, np.ones((n, t), np.float32))
+    assert result.shape == (n, t)
+    np.testing.assert_array_equal(by_x, np.full(t, 2 * n))
+
+
+def test_a_call_that_stays_a_call_passes_sizes(module: Any) -> None:
+    assert "sizes" in module.mlir("kina")
+    assert "func.call @_step" in module.mlir("linalg")
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "message"),
+    [
+        (True, kina.KinaTypeError, "parameter 'n' is a size: expected an integer, got True"),
+        (1.5, kina.KinaTypeError, "parameter 'n' is a size: expected an integer, got 1.5"),
+        (np.arange(2), kina.KinaTypeError, "parameter 'n' is a size: expected an integer"),
+        (-1, kina.KinaValueError, "parameter 'n' is -1, expected a size"),
+        (2**63, kina.KinaValueError, "parameter 'n' is 9223372036854775808, expected a size"),
+        (2**62, MemoryError, "no memory"),
+    ],
+)
+def test_wrong_sizes(module: Any, size: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        module.grown(size, np.ones(3, np.float32), 2)
+
+
+def test_sizes_in_the_type() -> None:
+    source = "let f = fn(x: tensor<F32, [n]>, n: size, out: size) -> tensor<F32, [out]> { "
+    module = kina.compile(source + "tensor<F32, [out]>(1) }")
+    assert str(module.f.type) == "f(x: tensor<F32, [n]>, n: size, out: size) -> tensor<F32, [out]>"
+    assert module.f(np.ones(3, np.float32), 3, 2).shape == (2,)
+    wrong = "dimension 'n' is 4 in parameter 'n' and 3 in parameter 'x', expected one size"
+    with pytest.raises(kina.KinaValueError, match=wrong):
+        module.f(np.ones(3, np.float32), 4, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import func, tensor
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
@@ -29,9 +29,14 @@ def lower_call(state: Lowering, op: CallOp | func.CallOp) -> None:
         _cast(state, state.value(operand), type_)
         for operand, type_ in zip(op.operands, inputs, strict=True)
     ]
+    given = op.size_values if isinstance(op, CallOp) else ()
+    sizes = dict(zip(state.size_parameters[name], given, strict=True))
+    arguments += [
+        state.builder.value(arith.IndexCastOp(state.size(dim), i64)) for dim in sizes.values()
+    ]
     call = state.builder.append(func.CallOp(op.callee, arguments, outputs))
-    binding = bind(name, types, kina_types(op.operand_types))
-    symbols = dict.fromkeys(symbol for type_ in types for symbol in type_.symbols)
+    binding = bind(name, types, kina_types(op.operand_types), sizes)
+    symbols = dict.fromkeys([*sizes, *(symbol for type_ in types for symbol in type_.symbols)])
     if symbols:
         call.attributes[SIZES] = ArrayAttr(_dim(binding[symbol]) for symbol in symbols)
         # Each is computed here, for the call in C.

@@ -29,6 +29,8 @@ class Lowering:
     builder: Builder
     fast: bool
     callees: Mapping[str, FunctionType]
+    size_parameters: Mapping[str, Sequence[str]]
+    """Of each function, the symbols that `size` parameters bind."""
     sizes: Sizes = field(default_factory=Sizes)
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 

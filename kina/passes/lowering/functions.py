@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import tensor
+from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FunctionType,
@@ -17,9 +18,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
+from kina.dialects.callee import SIZE_PARAMETERS, size_parameters
 from kina.dialects.types import LayoutAttr, from_ir
 from kina.dims import is_symbol
-from kina.passes.builder import Builder
+from kina.passes.builder import INDEX, Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type
@@ -28,6 +30,9 @@ from kina.types import Dim, Placement
 from kina.types import TensorType as KinaType
 
 PARAMETER_NAME = "kina.name"
+
+READ_SIZES = "size_parameters"
+"""The attribute of a lowered function with the names of its `size` parameters."""
 
 
 def is_kina(function: FuncOp) -> bool:
@@ -48,19 +53,34 @@ def _signature(function: FuncOp) -> list[Attribute]:
     return [*function.function_type.inputs, *function.function_type.outputs]
 
 
-def lower_function(function: FuncOp, callees: Mapping[str, FunctionType], fast: bool) -> FuncOp:
-    """The function on plain tensors; a KinaTypeError where there is no code generator."""
+def lower_function(
+    function: FuncOp,
+    callees: Mapping[str, FunctionType],
+    size_parameters: Mapping[str, Sequence[str]],
+    fast: bool,
+) -> FuncOp:
+    """The function on plain tensors; a KinaTypeError where there is no code generator.
+
+    Its `size` parameters follow the tensors.
+    """
     inputs, outputs = _kina_signature(function)
+    sizes = size_parameters[function.sym_name.data]
+    arguments = [*(storage_type(t) for t in inputs), *[i64] * len(sizes)]
     new = FuncOp(
         function.sym_name.data,
-        ([storage_type(t) for t in inputs], [storage_type(t) for t in outputs]),
+        (arguments, [storage_type(t) for t in outputs]),
         Region(),
         function.sym_visibility,
     )
     new.location = function.location
     new.attributes = {**function.attributes, **_contract(function, inputs, outputs)}
+    if new.attributes.pop(SIZE_PARAMETERS, None) is not None:
+        new.attributes[READ_SIZES] = ArrayAttr(StringAttr(size) for size in sizes)
     if function.body.blocks:
-        new.body.add_block(_lower_body(function, inputs, callees, fast))
+        block = Block(arg_types=arguments)
+        state = Lowering(Builder(block, function.location), fast, callees, size_parameters)
+        _lower_body(function, state, inputs, sizes)
+        new.body.add_block(block)
     return new
 
 
@@ -72,7 +92,7 @@ def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
     except VerifyException as error:
         raise refusal(function.location, f"function {name}: {error}") from error
     _check_placement(function, inputs, outputs)
-    known = {symbol for type_ in inputs for symbol in type_.binds}
+    known = {symbol for type_ in inputs for symbol in type_.binds} | {*size_parameters(function)}
     for symbol in (symbol for type_ in [*inputs, *outputs] for symbol in type_.symbols):
         if symbol not in known:
             raise refusal(function.location, f"function {name}: no parameter has size {symbol}")
@@ -133,29 +153,29 @@ def _dims(dims: Sequence[Dim]) -> ArrayAttr[Attribute]:
 
 
 def _lower_body(
-    function: FuncOp, inputs: Sequence[KinaType], callees: Mapping[str, FunctionType], fast: bool
-) -> Block:
+    function: FuncOp, state: Lowering, inputs: Sequence[KinaType], sizes: Sequence[str]
+) -> None:
     if len(function.body.blocks) != 1:
         raise refusal(
             function.location,
             f"function {function.sym_name.data} has {len(function.body.blocks)} blocks, expected 1",
         )
-    old = function.body.block
-    block = Block(arg_types=[storage_type(type_) for type_ in inputs])
-    state = Lowering(Builder(block, function.location), fast, callees)
-    for before, after in zip(old.args, block.args, strict=True):
+    old, arguments = function.body.block, state.builder.block.args
+    for before, after in zip(old.args, arguments, strict=False):
         after.location = before.location
         state.bind(before, after)
+    for size, argument in zip(sizes, arguments[len(inputs) :], strict=True):
+        argument.name_hint = size
+        state.sizes.take(size, state.builder.append(IndexCastOp(argument, INDEX)))
     _take_sizes(state, inputs)
     for op in old.ops:
         state.builder.location = op.location
         _lower_operation(state, op)
-    return block
 
 
 def _take_sizes(state: Lowering, inputs: Sequence[KinaType]) -> None:
     """Each symbol's size, from the first parameter that has it as a dimension."""
-    for argument, type_ in zip(state.builder.block.args, inputs, strict=True):
+    for argument, type_ in zip(state.builder.block.args, inputs, strict=False):
         for axis, dim in enumerate(type_.dims):
             if isinstance(dim, int) or not is_symbol(dim) or dim in state.sizes:
                 continue
