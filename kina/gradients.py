@@ -11,6 +11,11 @@ from kina.rules import RuleError
 from kina.types import TensorType
 
 
+def refusal(contest: str) -> str:
+    """What is said of an argmax or argmin that a gradient would go through (seed 17's words)."""
+    return f"{contest.capitalize()} VJP is unsupported."
+
+
 def takes_cotangent(result: TensorType) -> bool:
     """Whether a result has a cotangent parameter: rank 0 has cotangent 1, integers have none."""
     return result.dtype.is_float and result.rank > 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kina.dtypes import ANY, FREM, INTS, NUMERIC
+from kina.dtypes import ANY, FREM, NUMERIC
 
 
 class Family(Enum):
@@ -25,6 +25,7 @@ class Family(Enum):
     CONTRACTION = "contraction"
     COUNTING = "counting"
     LAYOUT = "layout"
+    SCAN = "scan"
 
 
 ELEMENTWISE = frozenset({Family.UNARY, Family.BINARY})
@@ -78,8 +79,17 @@ class Reduction:
     name: str
     dtypes: frozenset[str] = field(default_factory=frozenset[str])
     device: bool = True
-    implemented: bool = True
+    gives: str = ""
+    """The dtype of the result, if it is not that of the operand."""
 
+    @property
+    def is_contest(self) -> bool:
+        """Whether it gives the index of the best element."""
+        return self.name in CONTESTS
+
+
+CONTESTS = frozenset({"argmax", "argmin"})
+"""Reductions to an index: step functions, without gradients."""
 
 OPS: dict[str, Op] = {
     op.name: op
@@ -108,8 +118,8 @@ OPS: dict[str, Op] = {
            numpy="divide"),
         Op("broadcast", Family.SHAPING, ("operand",), ANY, ("dims",)),
         Op("reshape", Family.SHAPING, ("operand",), ANY, ("dims",)),
-        Op("reduce", Family.REDUCE, ("operand",), NUMERIC, ("op", "axis")),
-        Op("reduce_keep", Family.REDUCE, ("operand",), NUMERIC, ("op", "axis")),
+        Op("reduce", Family.REDUCE, ("operand",), ANY, ("op", "axis")),
+        Op("reduce_keep", Family.REDUCE, ("operand",), ANY, ("op", "axis")),
         Op("softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
         Op("log_softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
         Op("gather", Family.INDEXING, ("values", "indices"), ANY, device=False),
@@ -123,6 +133,7 @@ OPS: dict[str, Op] = {
         Op("update", Family.LAYOUT, ("operand", "new", "at"), ANY, ("axis",), device=False,
            named=("at",)),
         Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
+        Op("cumsum", Family.SCAN, ("operand",), NUMERIC, ("axis",)),
         Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC),
     )
 }  # fmt: skip
@@ -135,11 +146,14 @@ REDUCTIONS: dict[str, Reduction] = {
         Reduction("max", NUMERIC),
         Reduction("min", NUMERIC),
         Reduction("mean", FREM),
-        Reduction("argmax", FREM | INTS, device=False),
-        *(Reduction(name, implemented=False) for name in ("argmin", "prod", "any", "all")),
+        Reduction("argmax", NUMERIC, device=False, gives="I64"),
+        Reduction("argmin", NUMERIC, device=False, gives="I64"),
+        Reduction("prod", NUMERIC),
+        Reduction("any", frozenset({"Bool"})),
+        Reduction("all", frozenset({"Bool"})),
     )
 }
-"""Every word that `op=` takes, also those that the grammar knows and the compiler refuses."""
+"""Every word that `op=` takes."""
 
 BINARY_SYMBOLS: dict[str, str] = {
     op.symbol: op.name for op in OPS.values() if op.family is Family.BINARY and op.symbol

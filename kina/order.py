@@ -11,6 +11,9 @@ only makes programs fast (`kina/machine.py`) may change it.
 
 Every partial sum starts from +0.0, and each addition rounds once, to F32.
 
+Products along an axis join like sums, every part from 1.0. A cumulative sum is one chain of
+additions, from +0.0.
+
 An element of a matrix product is one chain: from +0.0, `total = fma(a[k], b[k], total)` for each k
 in order, where a fused multiply-add rounds once. Nothing cuts it, so rows, columns and batches may
 be done in any pieces and any order.
@@ -83,6 +86,21 @@ def _each(join: np.ufunc, start: float, elements: NDArray[np.float32]) -> NDArra
     for row in elements:
         total = join(total, row)
     return total
+
+
+def ordered_prod(x: NDArray[np.float32], axis: int) -> NDArray[Any]:
+    """The F32 product of `x` along `axis`: in the order of sums, every part from 1.0."""
+    import numpy as np
+
+    return in_order(np.multiply, 1.0, x, axis)
+
+
+def cumulative_sum(x: NDArray[np.float32], axis: int) -> NDArray[Any]:
+    """The F32 sums of the first 1, 2, … elements along `axis`: one chain from +0.0, in order."""
+    import numpy as np
+
+    # NumPy's starts from the first element, which matters to a -0.0 alone.
+    return np.add.accumulate(np.asarray(x, np.float32), axis) + np.float32(0.0)
 
 
 def ordered_product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from kina import layout_rules
 from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
 from kina.dims import DimError, multiply
-from kina.dtypes import I64, DType
+from kina.dtypes import DTYPES, I64, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
 from kina.rule_parts import (
     Attribute,
@@ -37,7 +37,6 @@ __all__ = [
     "broadcastable",
     "check_axis",
     "check_host",
-    "implemented_reductions",
     "infer",
     "without_axis",
 ]
@@ -167,18 +166,17 @@ def _reduce(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> T
     kept = (1,) if op.name == "reduce_keep" else ()
     dims = (*operand.dims[:axis], *kept, *operand.dims[axis + 1 :])
     result = operand.with_dims(dims)
-    return result.with_dtype(I64) if kind == "argmax" else result
+    gives = REDUCTIONS[kind].gives
+    return result.with_dtype(DTYPES[gives]) if gives else result
 
 
 def _check_reduction(kind: str, operand: TensorType) -> None:
     reduction = REDUCTIONS.get(kind)
     if reduction is None:
         raise RuleError(
-            f"reduce: unknown op={kind}, expected {one_of(implemented_reductions())}",
+            f"reduce: unknown op={kind}, expected {one_of(list(REDUCTIONS))}",
             blame="op",
         )
-    if not reduction.implemented:
-        raise RuleError(f"reduce: op={kind} is not implemented", blame="op")
     if operand.dtype.name not in reduction.dtypes:
         raise RuleError(
             f"reduce {kind}: operand has dtype {operand.dtype}, "
@@ -187,11 +185,6 @@ def _check_reduction(kind: str, operand: TensorType) -> None:
         )
     if not reduction.device:
         check_host(f"reduce {kind}", operand)
-
-
-def implemented_reductions() -> list[str]:
-    """The words of `op=` that compile."""
-    return [name for name, reduction in REDUCTIONS.items() if reduction.implemented]
 
 
 def _take_along_axis(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
@@ -288,6 +281,7 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.SHAPING: _broadcast,
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
+    Family.SCAN: _normalize,
 }
 
 _RULES: dict[str, Rule] = {

@@ -18,6 +18,7 @@ from kina.dialects import (
     layout,
     normalize,
     reduce,
+    scan,
     shaping,
     vjp,
 )
@@ -28,7 +29,7 @@ from kina.ops import OPS
 from kina.rules import Attributes
 
 _MODULES = (
-    *(elementwise, shaping, layout, reduce, normalize, indexing, contraction),
+    *(elementwise, shaping, layout, reduce, normalize, indexing, contraction, scan),
     *(call, internal, vjp, invoke),
 )
 """The modules whose operations make the dialect."""

@@ -23,13 +23,17 @@ from kina.rules import Attributes
 
 
 class ReductionKind(StrEnum):
-    """The implemented words of `op=`."""
+    """The words of `op=`."""
 
     SUM = "sum"
     MAX = "max"
     MIN = "min"
     MEAN = "mean"
     ARGMAX = "argmax"
+    ARGMIN = "argmin"
+    PROD = "prod"
+    ANY = "any"
+    ALL = "all"
 
 
 @irdl_attr_definition
@@ -70,7 +74,10 @@ class ReductionOp(KinaOp, ABC):
 
 @irdl_op_definition
 class ReduceOp(ReductionOp):
-    """Removes the reduced axis. argmax gives the lowest index of the maximum, as I64 (seed 17)."""
+    """Removes the reduced axis.
+
+    argmax gives the lowest index of the maximum, as I64 (seed 17), argmin that of the minimum.
+    """
 
     name = "kina.reduce"
 

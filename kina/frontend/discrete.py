@@ -1,4 +1,7 @@
-"""Which results depend on which parameters through an argmax: what reverse mode has to refuse."""
+"""Which results depend on which parameters through a contest, an argmax or argmin.
+
+Reverse mode has to refuse these.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,33 @@ from dataclasses import dataclass
 
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, CallFunction, Constant, Differentiate, TypedFunction, Value
+from kina.ops import CONTESTS
 
-Paths = Mapping[int, Extent]
-"""For a value: the parameters that it depends on through an argmax, and that argmax's place."""
+
+@dataclass(frozen=True, slots=True, order=True)
+class Contest:
+    """An argmax or argmin, and where it stands."""
+
+    extent: Extent
+    word: str
+
+
+Paths = Mapping[int, Contest]
+"""For a value: the parameters that it depends on through a contest, and that contest."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """The parameters that a value depends on, and those that it depends on through an argmax."""
+    """The parameters that a value depends on, and those that it depends on through a contest."""
 
     parameters: frozenset[int]
-    argmax: Paths
+    contests: Paths
 
 
 _NOTHING = _Origin(frozenset(), {})
 
 
-class ArgmaxPaths:
+class ContestPaths:
     """The `Paths` of a program's functions; callees are added before their callers."""
 
     def __init__(self, functions: Sequence[TypedFunction]) -> None:
@@ -37,7 +50,7 @@ class ArgmaxPaths:
             if function.signature.name not in self._summaries:
                 self._summaries[function.signature.name] = _summary(function, self._summaries)
         self._seen = len(self._functions)
-        return [origin.argmax for origin in self._summaries[name]]
+        return [origin.contests for origin in self._summaries[name]]
 
 
 def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> list[_Origin]:
@@ -51,9 +64,11 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
                 origins[instruction.result] = _NOTHING
             case Apply():
                 found = _union([origins[operand] for operand in instruction.operands])
-                if instruction.attributes.get("op") == "argmax":
-                    new = dict.fromkeys(found.parameters, instruction.extent)
-                    found = _Origin(found.parameters, {**new, **found.argmax})
+                word = instruction.attributes.get("op")
+                if word in CONTESTS:
+                    contest = Contest(instruction.extent, str(word))
+                    new = dict.fromkeys(found.parameters, contest)
+                    found = _Origin(found.parameters, {**new, **found.contests})
                 origins[instruction.result] = found
             case CallFunction() | Differentiate():
                 origins.update(_call(instruction, origins, known[instruction.callee]))
@@ -79,14 +94,14 @@ def _through_call(origin: _Origin, operands: Sequence[_Origin]) -> _Origin:
     read = _union([operands[position] for position in sorted(origin.parameters)])
     places = {
         parameter: place
-        for position, place in origin.argmax.items()
+        for position, place in origin.contests.items()
         for parameter in operands[position].parameters
     }
-    return _Origin(read.parameters, {**places, **read.argmax})
+    return _Origin(read.parameters, {**places, **read.contests})
 
 
 def _union(origins: Sequence[_Origin]) -> _Origin:
     if len(origins) == 1:
         return origins[0]
-    argmax = {key: place for origin in reversed(origins) for key, place in origin.argmax.items()}
-    return _Origin(frozenset[int]().union(*(origin.parameters for origin in origins)), argmax)
+    contests = {key: at for origin in reversed(origins) for key, at in origin.contests.items()}
+    return _Origin(frozenset[int]().union(*(origin.parameters for origin in origins)), contests)

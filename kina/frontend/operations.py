@@ -19,7 +19,7 @@ from kina.frontend.typed import Apply, Value
 from kina.layout_rules import check_start
 from kina.ops import OPS, REDUCTIONS, Family
 from kina.rule_parts import axis_of
-from kina.rules import Attribute, RuleError, implemented_reductions, infer
+from kina.rules import Attribute, RuleError, infer
 from kina.types import TensorType
 
 Operand = tuple[Meaning, Expr]
@@ -214,14 +214,12 @@ class OperationChecker:
         return None
 
     def _word(self, op: str, node: Expr | Dims) -> str | None:
-        words = implemented_reductions()
+        words = list(REDUCTIONS)
         expected = f"expected one of {', '.join(words)}"
         if not isinstance(node, Name):
             self._report.error(f"{op}: {expected} after op=", node.extent)
         elif node.name in words:
             return node.name
-        elif node.name in REDUCTIONS:
-            self._report.error(f"{op}: op={node.name} is not implemented, {expected}", node.extent)
         else:
             message = f"{op}: unknown op={node.name}, {expected}"
             self._report.error(message, node.extent, help=self._report.suggest(node.name, words))

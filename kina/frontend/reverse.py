@@ -6,16 +6,13 @@ from collections.abc import Mapping
 
 from kina.frontend.ast import Identifier, Reverse
 from kina.frontend.context import Known
-from kina.frontend.discrete import ArgmaxPaths
+from kina.frontend.discrete import ContestPaths
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Differentiate, TypedFunction, Value
-from kina.gradients import cotangent_names, vjp_operands, vjp_results
+from kina.gradients import cotangent_names, refusal, vjp_operands, vjp_results
 from kina.ops import OPS
 from kina.types import Parameter, Signature, TupleType
-
-ARGMAX_REFUSAL = "Argmax VJP is unsupported."
-"""Seed 17's words, exactly."""
 
 
 class ReverseChecker:
@@ -26,7 +23,7 @@ class ReverseChecker:
         report: Report,
         known: Mapping[str, Known],
         later: Mapping[str, Identifier],
-        paths: ArgmaxPaths,
+        paths: ContestPaths,
     ) -> None:
         self._report = report
         self._known = known
@@ -125,7 +122,7 @@ class ReverseChecker:
         if places:
             first = min(places)
             note = self._report.note(f"{node.name.name} differentiates through it", node.extent)
-            self._report.error(ARGMAX_REFUSAL, first, [note])
+            self._report.error(refusal(first.word), first.extent, [note])
         elif not any(floating):
             self._refuse(node, callee, f"no result of {signature.name} is floating")
         return any(floating) and not places

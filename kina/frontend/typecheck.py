@@ -17,7 +17,7 @@ from kina.frontend.check_dims import bound_symbols
 from kina.frontend.check_expressions import ExpressionChecker
 from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context, Known
-from kina.frontend.discrete import ArgmaxPaths
+from kina.frontend.discrete import ContestPaths
 from kina.frontend.meaning import WRONG, Meaning, Scope, flatten, type_of
 from kina.frontend.report import Report
 from kina.frontend.reverse import ReverseChecker
@@ -43,7 +43,7 @@ class _ProgramChecker:
 
     def functions(self) -> list[TypedFunction]:
         functions: list[TypedFunction] = []
-        paths = ArgmaxPaths(functions)
+        paths = ContestPaths(functions)
         for item in self._program.items:
             before = self._known.get(item.name.name)
             if before is not None:
@@ -69,7 +69,7 @@ class _ProgramChecker:
         self._known.setdefault(known.name.name, known)
         self._later.pop(known.name.name, None)
 
-    def _reverse(self, node: Reverse, paths: ArgmaxPaths) -> TypedFunction | None:
+    def _reverse(self, node: Reverse, paths: ContestPaths) -> TypedFunction | None:
         checker = ReverseChecker(self._report, self._known, self._later, paths)
         known, function = checker.check(node)
         self._bind(known)

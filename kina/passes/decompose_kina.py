@@ -23,9 +23,10 @@ from kina.dialects.internal import ScatterAddOp
 from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReductionOp
+from kina.dialects.scan import CumsumOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
-from kina.dtypes import F32
+from kina.dtypes import F32, I4, I8
 from kina.passes.decomposition.contraction import CONTRACTION_PATTERNS
 from kina.passes.expand_math import NONPOSITIVE, SUMMED
 from kina.passes.located import rewrite
@@ -34,7 +35,7 @@ from kina.types import Dim
 NAN_ELSEWHERE = "nan_elsewhere"
 """A discardable attribute of a max: where it meets a NaN its users give NaN in any case."""
 
-_ARITHMETIC = (UnaryOp, BinaryOp, NormalizeOp, ReductionOp)
+_ARITHMETIC = (UnaryOp, BinaryOp, NormalizeOp, ReductionOp, CumsumOp)
 
 
 class ComputeInF32(RewritePattern):
@@ -60,6 +61,19 @@ class ScatterAddInF32(RewritePattern):
         updates = CastOp(op.updates, F32)
         wide = ScatterAddOp(updates, op.indices, op.kina_type.dims[0])
         rewriter.replace(op, [updates, wide, CastOp(wide, op.kina_type.dtype)])
+
+
+class CumsumOfNibbles(RewritePattern):
+    """cumsum of I4, in I8: the low bits of sums are the sums of the low bits."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: CumsumOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        if op.kina_type.dtype is not I4:
+            return
+        wide = CastOp(op.operand, I8)
+        total = CumsumOp(wide, op.axis_value)
+        rewriter.replace(op, [wide, total, CastOp(total, I4)])
 
 
 class DecomposeLogSoftmax(RewritePattern):
@@ -117,6 +131,7 @@ DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),
     *CONTRACTION_PATTERNS,
+    CumsumOfNibbles(),
 )
 
 

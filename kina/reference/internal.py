@@ -10,6 +10,7 @@ import numpy as np
 from kina.arrays import Array, numpy_dtype
 from kina.dialects.contraction import ContractOp
 from kina.dialects.internal import EqualOp, InternalOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.scan import RecurrenceOp, ReverseOp
 from kina.dialects.types import from_ir
 from kina.reference.contraction import contract
 from kina.reference.numbers import narrow, widen
@@ -55,11 +56,28 @@ def _contract(op: ContractOp, operands: Sequence[Array], shape: Shape) -> Array:
     return narrow(contract(left, right, op.loops, dtype), dtype)
 
 
+def _reverse(op: ReverseOp, operands: Sequence[Array], shape: Shape) -> Array:
+    return np.flip(operands[0], op.axis_value)
+
+
+def _recurrence(op: RecurrenceOp, operands: Sequence[Array], shape: Shape) -> Array:
+    """One element after the other, in F32."""
+    factors, terms = (np.moveaxis(operand, op.axis_value, 0) for operand in operands)
+    states = np.empty_like(factors)
+    held = np.full(factors.shape[1:], op.start_value, np.float32)
+    for place, (factor, term) in enumerate(zip(factors, terms, strict=True)):
+        states[place] = held
+        held = held * factor + term
+    return np.moveaxis(states, 0, op.axis_value)
+
+
 INTERNAL: Mapping[type[InternalOp], Callable[..., Array]] = {
     ScatterAlongAxisOp: _scatter_along_axis,
     ScatterAddOp: _scatter_add,
     EqualOp: _equal,
     MaskOp: _mask,
     ContractOp: _contract,
+    ReverseOp: _reverse,
+    RecurrenceOp: _recurrence,
 }
 """The meaning of each: from the operation, its operands and its result's shape."""

@@ -16,6 +16,7 @@ import numpy as np
 from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
 from kina.ops import ELEMENTWISE, OPS, Family, Op
+from kina.order import cumulative_sum, ordered_prod
 from kina.reference.contraction import product
 from kina.reference.functions import FUNCTIONS
 from kina.reference.numbers import convert, narrow, widen
@@ -132,12 +133,47 @@ def _argmax(site: Site, array: Array) -> Array:
     return np.argmax(np.maximum(lanes, start), axis=site.axis).astype(np.int64)
 
 
+def _argmin(site: Site, array: Array) -> Array:
+    """The same for the minimum, whose identity is the start value."""
+    wide = widen(array, site.dtype)
+    start = wide.dtype.type(site.dtype.highest)
+    lanes = np.where(np.isnan(wide), start, wide) if site.dtype.is_float else wide
+    return np.argmin(np.minimum(lanes, start), axis=site.axis).astype(np.int64)
+
+
+def _prod(site: Site, array: Array) -> Array:
+    """In the language's order: whether a product overflows on the way depends on it."""
+    wide = widen(array, site.dtype)
+    if not site.dtype.is_float:
+        return narrow(np.asarray(np.prod(wide, axis=site.axis, dtype=np.int64)), site.dtype)
+    return narrow(ordered_prod(wide, site.axis), site.dtype)
+
+
+def _any(site: Site, array: Array) -> Array:
+    return np.any(array, axis=site.axis)
+
+
+def _all(site: Site, array: Array) -> Array:
+    return np.all(array, axis=site.axis)
+
+
+def _cumsum(site: Site, operands: Sequence[Array]) -> Array:
+    wide = widen(operands[0], site.dtype)
+    if not site.dtype.is_float:
+        return narrow(np.cumsum(wide, axis=site.axis, dtype=np.int64), site.dtype)
+    return narrow(cumulative_sum(wide, site.axis), site.dtype)
+
+
 _REDUCTIONS: dict[str, Callable[[Site, Array], Array]] = {
     "sum": _sum,
     "max": _max,
     "min": _min,
     "mean": _mean,
     "argmax": _argmax,
+    "argmin": _argmin,
+    "prod": _prod,
+    "any": _any,
+    "all": _all,
 }
 
 
@@ -217,6 +253,7 @@ _FAMILIES: dict[Family, Meaning] = {
     Family.REDUCE: _reduce,
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
+    Family.SCAN: _cumsum,
 }
 
 _OPS: dict[str, Meaning] = {

@@ -1,4 +1,4 @@
-"""argmax in lanes, of inputs and of what a program computes, along either axis (seed 17)."""
+"""argmax and argmin in lanes, of inputs and of what a program computes, along either axis."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 import kina
 
 SOURCE = """let f = fn(x: tensor<{dtype}, [{rows}, {size}]>, s: tensor<{dtype}, [{rows}, {size}]>)
-  -> (tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{rows}]>) {{
+  -> (tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{rows}]>,
+      tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{size}]>) {{
   let y = x * s in
-  (y.reduce(op=argmax, axis=1), y.reduce(op=argmax, axis=0), x.reduce(op=argmax, axis=1))
+  (y.reduce(op=argmax, axis=1), y.reduce(op=argmax, axis=0), x.reduce(op=argmax, axis=1),
+   y.reduce(op=argmin, axis=1), y.reduce(op=argmin, axis=0), x.reduce(op=argmin, axis=0))
 }}"""
 FLOATS = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16}
 INTEGERS = {"I32": np.int32, "I16": np.int16, "I8": np.int8, "I64": np.int64}

@@ -23,7 +23,7 @@ from kina.dtypes import DTYPES, F32, I64
 from kina.errors import KinaToolchainError
 from kina.ops import ELEMENTWISE, OPS, REDUCTIONS, Family, Op
 from kina.passes.lower_kina import LowerKina
-from kina.rules import Attributes, implemented_reductions, without_axis
+from kina.rules import Attributes, without_axis
 from kina.types import Dim, TensorType
 
 SHAPES: tuple[tuple[Dim, ...], ...] = (
@@ -102,7 +102,7 @@ def _plain(op: Op, dtype: str) -> Iterator[Case]:
 
 def _reduce(op: Op, dtype: str) -> Iterator[Case]:
     for operands, attributes in _axes(op, dtype):
-        for kind in implemented_reductions():
+        for kind in REDUCTIONS:
             if dtype in REDUCTIONS[kind].dtypes:
                 yield operands, {"op": kind, **attributes}
 
@@ -146,6 +146,7 @@ CASES = {
     Family.SHAPING: _shaping,
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
+    Family.SCAN: _axes,
 }
 SPECIAL = {"gather": _gather, "take_along_axis": _take_along_axis}
 

@@ -18,7 +18,7 @@ from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.kept import is_element, kept
 from kina.passes.kernels.ops import Count, Ops
 from kina.passes.kernels.reduction import Held, Reduction
-from kina.passes.kernels.step import Row, Step
+from kina.passes.kernels.step import Row, Step, start_of
 from kina.passes.scheduling.fusion import Stage
 
 
@@ -101,6 +101,9 @@ class Strategy(ABC):
         outputs = self.function.kernel.outputs
         elements: list[Stage] = []
         for stage in self.function.kernel.stages:
+            if stage.node.is_scan and self.function.space.axis is not None:
+                self._scan(row, stage, self.function.space.axis)
+                continue
             if not self._is_walked(stage):
                 self._row_value(row, stage)
                 continue
@@ -111,6 +114,22 @@ class Strategy(ABC):
                 elements = []
         if elements:
             self.write(row, elements, streams=True)
+
+    def _scan(self, row: Row, stage: Stage, axis: int) -> None:
+        """One walk of a row that keeps a running value, and stores a value for each element."""
+        first, count = self.function.bounds(axis)
+        lanes = self.one(row).lanes
+        start = start_of(row.ops, stage.node.op.outputs[0])
+        assert start is not None
+
+        def element(inside: Ops, place: SSAValue, so_far: Sequence[SSAValue]) -> Held:
+            step = self.one(row.inside(inside, axis, place))
+            held, value = step.values(stage, [*so_far, None])
+            step.write(stage, value, stage.value)
+            return [inside.spread(held, lanes)]
+
+        starts = [row.ops.spread(start, lanes)]
+        row.ops.loop(first, row.ops.plus(first, count), 1, starts, element)
 
     def _is_walked(self, stage: Stage) -> bool:
         """Whether a stage has a value for each element of a row, and is no reduction of them."""

@@ -60,6 +60,8 @@ class Step:
     _here: dict[SSAValue, SSAValue] = field(default_factory=dict)
     _firsts: dict[SSAValue, Count] = field(default_factory=dict)
     """Vectors that count up, with what is in their first lane."""
+    _downs: dict[SSAValue, Count] = field(default_factory=dict)
+    """Vectors that count down, with what is in their first lane."""
 
     @property
     def ops(self) -> Ops:
@@ -144,7 +146,12 @@ class Step:
             return [self._index(stage, op.input.owner, op.result.type)]
         if isinstance(op, tensor.ExtractOp):
             return [self._extract(op, [self._known(index, known) for index in op.indices])]
-        return on_lanes(self.ops, op, [self._known(value, known) for value in op.operands])
+        operands = [self._known(value, known) for value in op.operands]
+        made = on_lanes(self.ops, op, operands)
+        counts = isinstance(op, arith.SubiOp) and operands[1] in self._firsts
+        if counts and not is_vector(operands[0]):
+            self._downs[made[0]] = self.ops.minus(operands[0], self._firsts[operands[1]])
+        return made
 
     def _index(self, stage: Stage, op: linalg.ops.IndexOp, kind: Attribute) -> SSAValue:
         """The index along a dimension, as integers of a kind; in the lanes if they walk it."""
@@ -171,6 +178,10 @@ class Step:
             place = [*outer, ops.index(self._firsts[last])]
             at = function.element_at(ops, op.tensor, place)
             return ops.load(buffer, at, self.lanes, self.mask)
+        if last in self._downs and self.mask is None and not any(map(is_vector, outer)):
+            lowest = ops.minus(self._downs[last], self.lanes - 1)
+            at = function.element_at(ops, op.tensor, [*outer, ops.index(lowest)])
+            return ops.lanes_of(ops.load(buffer, at, self.lanes, None), range(self.lanes)[::-1])
         saved = [self._saved(index) if is_vector(index) else index for index in indices]
 
         def at_lane(inner: Ops, lane: SSAValue) -> Count:

@@ -19,8 +19,8 @@ class Combiner:
 
     float_op: type[Operation]
     int_op: type[Operation]
-    start: str | None = None
-    """The field of the dtype table that holds the start value; None: 0."""
+    start: str = "0"
+    """The start value: a number, or the field of the dtype table that holds it."""
 
 
 _SUM = Combiner(arith.AddfOp, arith.AddiOp)
@@ -30,12 +30,13 @@ COMBINERS: dict[str, Combiner] = {
     "mean": _SUM,
     "max": Combiner(arith.MaximumfOp, arith.MaxSIOp, "lowest"),
     "min": Combiner(arith.MinimumfOp, arith.MinSIOp, "highest"),
+    "prod": Combiner(arith.MulfOp, arith.MuliOp, "1"),
 }
 
 
-def identity(dtype: DType, field: str | None) -> int | float:
+def identity(dtype: DType, start: str) -> int | float:
     """The start value of a reduction as a number."""
-    text = "0" if field is None else str(getattr(dtype, field))
+    text = start if start.isdigit() else str(getattr(dtype, start))
     return float(text) if dtype.is_float else int(text)
 
 

@@ -1,4 +1,4 @@
-"""sum, max, min and mean along one axis."""
+"""sum, prod, max, min, mean, any and all along one axis."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
+from kina.ops import CONTESTS
 from kina.passes.builder import Builder
 from kina.passes.decompose_kina import NAN_ELSEWHERE
 from kina.passes.extrema import settled
-from kina.passes.lowering.argmax import lower_argmax
 from kina.passes.lowering.combiners import COMBINERS, identity, reduce_fibers
+from kina.passes.lowering.contests import lower_contest
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import generic, whole
 from kina.passes.lowering.ordered import (
@@ -30,14 +31,16 @@ from kina.types import Dim
 
 NAN_IMAGES = {"max": TOP, "min": BOTTOM}
 """Where NaNs go so that they win."""
+FLAGS = {"any": (arith.OrIOp, 0), "all": (arith.AndIOp, 1)}
+"""How two truth values join, and what nothing gives."""
 
 
 def lower_reduction(state: Lowering, op: ReductionOp) -> None:
     """Lower a reduction in the operand's own dtype (decompose-kina widens small floats)."""
     (operand,) = op.kina_operand_types()
     kind = op.kind.data.value
-    if kind == "argmax":
-        lower_argmax(state, op)
+    if kind in CONTESTS:
+        lower_contest(state, op)
         return
     dims = without_axis(operand.dims, op.axis_value)
     result = _choose(state, op)(state, op)
@@ -48,6 +51,8 @@ def lower_reduction(state: Lowering, op: ReductionOp) -> None:
 
 def _choose(state: Lowering, op: ReductionOp) -> Callable[[Lowering, ReductionOp], SSAValue]:
     (operand,) = op.kina_operand_types()
+    if op.kind.data.value in FLAGS:
+        return _reduce_flags
     if not (state.fast and operand.dtype.is_float and op.kind.data.value in NAN_IMAGES):
         return _reduce
     return _reduce if NAN_ELSEWHERE in op.attributes else _reduce_images
@@ -68,6 +73,20 @@ def _reduce(state: Lowering, op: ReductionOp) -> SSAValue:
     dims = without_axis(operand.dims, op.axis_value)
     start = state.filled(identity(dtype, combiner.start), storage_element(dtype), dims)
     return reduce_fibers(state, [state.value(op.operand)], [start], op.axis_value, body)[0]
+
+
+def _reduce_flags(state: Lowering, op: ReductionOp) -> SSAValue:
+    """any and all of bytes that are 0 or 1."""
+    (operand,) = op.kina_operand_types()
+    join, start = FLAGS[op.kind.data.value]
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        flag = store(inner, operand.dtype, load(inner, operand.dtype, elements[0]))
+        return [inner.value(join(flag, elements[1]))]
+
+    dims = without_axis(operand.dims, op.axis_value)
+    starts = [state.filled(start, storage_element(operand.dtype), dims)]
+    return reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[0]
 
 
 def _reduce_images(state: Lowering, op: ReductionOp) -> SSAValue:

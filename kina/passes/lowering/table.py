@@ -25,6 +25,7 @@ from kina.dialects.layout import (
     WindowOp,
 )
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
+from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.ops import OPS
 from kina.passes.lowering.calls import lower_call
@@ -56,6 +57,7 @@ from kina.passes.lowering.layout import (
     lower_window,
 )
 from kina.passes.lowering.reductions import lower_reduction
+from kina.passes.lowering.scan import lower_cumsum, lower_recurrence, lower_reverse
 from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
 
 LowerOp = Callable[[Lowering, Any], None]
@@ -85,6 +87,9 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     UpdateOp: lower_update,
     OverwriteOp: lower_overwrite,
     CheckWindowOp: lower_check_window,
+    CumsumOp: lower_cumsum,
+    ReverseOp: lower_reverse,
+    RecurrenceOp: lower_recurrence,
     CallOp: lower_call,
     FuncCallOp: lower_call,
 }

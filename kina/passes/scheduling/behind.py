@@ -57,7 +57,7 @@ class Behind:
 
     def _is_node_with_axis(self, op: Operation) -> bool:
         node = self._node(op)
-        return node is not None and node.axis is not None
+        return node is not None and node.axis is not None and not node.is_scan
 
     def _read_whole(self, op: Operation) -> list[Operation]:
         """The nodes of which each iteration reads an element of its own."""

@@ -30,6 +30,7 @@ from kina.dialects.invoke import InvokeOp
 from kina.passes.derived_sizes import SIZES, named
 from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
+from kina.passes.scheduling.scans import is_scan
 
 UNIT = -1
 Dim: TypeAlias = int | SSAValue
@@ -272,6 +273,8 @@ class Node:
     """Whether it reduces the axis in an order that can be seen in the bits."""
     is_chain: bool = False
     """Whether that order is one chain, from the first element to the last."""
+    is_scan: bool = False
+    """Whether it walks the axis, and has a value for each element."""
 
     @property
     def value(self) -> SSAValue:
@@ -281,7 +284,7 @@ class Node:
     @property
     def is_contest(self) -> bool:
         """Whether `value` is the index of a best value."""
-        return len(self.op.results) > 1
+        return len(self.op.results) > 1 and not self.is_scan
 
     @cached_property
     def extracts(self) -> bool:
@@ -293,6 +296,8 @@ def node_of(op: Operation) -> Node | None:
     """`op` as a node, None if it is not of a form that the scheduler knows."""
     if not isinstance(op, linalg.ops.GenericOp) or not op.results:
         return None
+    if is_scan(op):
+        return _scan_node(op)
     contest = join_of(op) is not None
     if len(op.outputs) != 1 and not contest:
         return None
@@ -317,6 +322,17 @@ def node_of(op: Operation) -> Node | None:
     if chain and reduced[0] == len(dims) - 1:
         return None
     return Node(op, known, dims, reduced[0], is_ordered(op), chain)
+
+
+def _scan_node(op: linalg.ops.GenericOp) -> Node | None:
+    maps = op.indexing_maps.data
+    accesses = [access_of(m.data) for m in (*maps[: len(op.inputs)], maps[-1])]
+    known = tuple(access for access in accesses if access is not None)
+    if len(known) != len(accesses):
+        return None
+    axis = [kind.data for kind in op.iterator_types].index(IteratorType.REDUCTION)
+    dims = iteration_dims(op, known)
+    return Node(op, known, dims, axis, is_ordered=True, is_scan=True)
 
 
 def uses_output(op: linalg.ops.GenericOp) -> bool:

@@ -213,7 +213,7 @@ class Plan:
         earliest = max([0, *(p for _, _, p in leaves), *finished])
         for position in reversed(range(earliest, len(self.steps))):
             kernel = self.steps[position]
-            if isinstance(kernel, Kernel) and related(kernel, stage):
+            if isinstance(kernel, Kernel) and fits(kernel, stage) and related(kernel, stage):
                 frame = kernel.frame.with_stage(stage)
                 inner = [(self._stage[v], a) for v, a, p in leaves if p == position]
                 if frame and all(frame.aligned(stage, made, a) for made, a in inner):
@@ -262,6 +262,11 @@ def fills(op: tensor.ExtractSliceOp) -> bool:
     """Whether a window is there to be written, not read."""
     users = [use.operation for use in op.result.uses]
     return any(isinstance(u, linalg.ops.GenericOp) and op.result in u.outputs for u in users)
+
+
+def fits(kernel: Kernel, stage: Stage) -> bool:
+    """Whether a stage may run in a kernel at all: a scan is one by itself."""
+    return not stage.node.is_scan and not any(made.node.is_scan for made in kernel.stages)
 
 
 def related(kernel: Kernel, stage: Stage) -> bool:

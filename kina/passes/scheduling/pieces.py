@@ -55,7 +55,7 @@ class Split:
             return False
         if not may_be_worth(self._work, self.caller.machine, self._regions):
             return False
-        if any(stage.node.is_chain for stage in self.kernel.stages):
+        if any(stage.node.is_chain or stage.node.is_scan for stage in self.kernel.stages):
             return False  # Nothing cuts a chain.
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.

@@ -54,6 +54,8 @@ def _stage(function: KernelFunction, stage: Stage) -> str:
     kernel = function.kernel
     stored = ", stored" if stage.value in kernel.outputs else ""
     cost = f"{stage.operations} operations"
+    if stage.node.is_scan:
+        return f"scan, element after element: {cost} per element{stored}"
     if stage.node.axis is not None:
         order = "in order" if stage.node.is_ordered else "in any order"
         return f"reduction by {combination(stage)[-1].name} {order}: {cost} per element{stored}"

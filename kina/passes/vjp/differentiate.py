@@ -15,7 +15,7 @@ from kina.gradients import takes_cotangent, vjp_operands, vjp_results
 from kina.passes.inline_calls import CALLS
 from kina.passes.lowering.places import span_of
 from kina.passes.vjp.builder import GradientBuilder, type_of
-from kina.passes.vjp.refusals import check_no_argmax
+from kina.passes.vjp.refusals import check_no_contest
 from kina.passes.vjp.table import RULES
 
 
@@ -23,10 +23,10 @@ def differentiate(function: FuncOp, wrt: Sequence[int]) -> FuncOp:
     """A function that takes what `function` takes and the cotangents, and returns its results
     and the gradients of the parameters at `wrt`.
 
-    Raises KinaTypeError for a result that depends on one of them through an argmax (seed 17), and
-    for a call, which inline-calls has to take away first.
+    Raises KinaTypeError for a result that depends on one of them through an argmax or argmin
+    (seed 17), and for a call, which inline-calls has to take away first.
     """
-    check_no_argmax(function, wrt)
+    check_no_contest(function, wrt)
     inputs = [type_of(argument) for argument in function.body.block.args]
     last = function.body.block.last_op
     assert isinstance(last, ReturnOp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -11,12 +11,13 @@ from kina.dialects.reduce import ReductionOp
 from kina.dialects.shaping import ReshapeOp
 from kina.dtypes import F32
 from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.vjp.scan import products_of_others
 from kina.types import Dim
 
 
 def reduction(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> Sequence[Partial]:
-    """The rule of the reduction's kind; argmax has no cotangent and never comes here."""
-    rule = {"sum": _sum, "mean": _mean, "max": _extreme, "min": _extreme}[op.kind.data.value]
+    """The rule of the reduction's kind; results that are no floats never come here."""
+    rule = _RULES[op.kind.data.value]
     return [lambda: rule(b, op, ct)]
 
 
@@ -40,6 +41,22 @@ def _extreme(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
     count = b.total_keep(b.cast(ties, F32), op.axis_value)
     share = b.cast(b.div(b.widen(_keep(b, op, ct)), count), type_of(ct).dtype)
     return b.emit(MaskOp(b.spread(share, _dims(op)), ties))
+
+
+def _prod(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
+    """`ct` times the product of all other elements."""
+    others = products_of_others(b, b.widen(op.operand), op.axis_value)
+    share = b.mul(b.spread(b.widen(_keep(b, op, ct)), _dims(op)), others)
+    return b.cast(share, type_of(ct).dtype)
+
+
+_RULES: dict[str, Callable[[GradientBuilder, ReductionOp, SSAValue], SSAValue]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "max": _extreme,
+    "min": _extreme,
+    "prod": _prod,
+}
 
 
 def _keep(b: GradientBuilder, op: ReductionOp, value: SSAValue) -> SSAValue:

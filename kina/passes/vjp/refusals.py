@@ -1,28 +1,28 @@
-"""What reverse mode refuses: a differentiated result that went through an argmax (seed 17)."""
+"""What reverse mode refuses: a differentiated result that went through a contest (seed 17)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
 from kina.errors import Diagnostic, KinaTypeError
+from kina.gradients import refusal
+from kina.ops import CONTESTS
 from kina.passes.lowering.places import span_of
 from kina.passes.vjp.builder import type_of
 
-ARGMAX_REFUSAL = "Argmax VJP is unsupported."
 
-
-def check_no_argmax(function: FuncOp, wrt: Sequence[int]) -> None:
-    """A KinaTypeError, at the argmax, if a differentiated result depends on `wrt` through one.
+def check_no_contest(function: FuncOp, wrt: Sequence[int]) -> None:
+    """A KinaTypeError, at the contest, if a differentiated result depends on `wrt` through one.
 
     Differentiated are the floating results; where there are none, all of them.
     """
     arguments = function.body.block.args
     reached: set[SSAValue] = {arguments[position] for position in wrt}
-    through: dict[SSAValue, Operation] = {}
+    through: dict[SSAValue, ReductionOp] = {}
     for op in function.body.block.ops:
         if isinstance(op, ReturnOp):
             _check_results(op.operands, through)
@@ -31,15 +31,16 @@ def check_no_argmax(function: FuncOp, wrt: Sequence[int]) -> None:
             continue
         reached.update(op.results)
         found = [through[operand] for operand in op.operands if operand in through]
-        if isinstance(op, ReductionOp) and op.kind.data.value == "argmax":
+        if isinstance(op, ReductionOp) and op.kind.data.value in CONTESTS:
             found.append(op)
         if found:
             through.update(dict.fromkeys(op.results, found[0]))
 
 
-def _check_results(results: Sequence[SSAValue], through: dict[SSAValue, Operation]) -> None:
+def _check_results(results: Sequence[SSAValue], through: dict[SSAValue, ReductionOp]) -> None:
     differentiated = [result for result in results if type_of(result).dtype.is_float] or results
     for result in differentiated:
         if result in through:
-            span = span_of(through[result].location)
-            raise KinaTypeError(Diagnostic(ARGMAX_REFUSAL, span))
+            contest = through[result]
+            message = refusal(contest.kind.data.value)
+            raise KinaTypeError(Diagnostic(message, span_of(contest.location)))

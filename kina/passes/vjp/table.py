@@ -19,6 +19,7 @@ from kina.dialects.layout import (
 )
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
+from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.vjp import (
     contraction,
@@ -27,6 +28,7 @@ from kina.passes.vjp import (
     layout,
     normalize,
     reduce,
+    scan,
     shaping,
 )
 from kina.passes.vjp.builder import Rule
@@ -54,5 +56,8 @@ RULES: dict[type[Operation], Rule] = {
     ConcatOp: layout.concat,
     UpdateOp: layout.update,
     OverwriteOp: layout.update,
+    CumsumOp: scan.cumsum,
+    ReverseOp: scan.reverse,
+    RecurrenceOp: scan.recurrence,
 }
 """Every operation whose result may be floating; `kina.equal` and constants carry no gradient."""

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from kina.arrays import numpy_dtype
 from kina.dialects.types import from_ir
-from kina.ops import OPS
+from kina.ops import CONTESTS, OPS, REDUCTIONS
 
 Arrays = Sequence[np.ndarray]
 
@@ -72,11 +72,11 @@ def _cast(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
 
 
 def _reduce(op: Operation, shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
-    functions = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "argmax": np.argmax}
+    functions = {name: getattr(np, name) for name in REDUCTIONS}
     kind, axis = op.properties["kind"].data.value, op.properties["axis"].value.data
     wide = x if x.dtype == np.float64 else x.astype(np.int64)
     result = np.asarray(functions[kind](wide, axis=axis)).reshape(shape)
-    return result if kind == "argmax" or x.dtype == np.float64 else result.astype(x.dtype)
+    return result if kind in CONTESTS or x.dtype == np.float64 else result.astype(x.dtype)
 
 
 def _log_softmax(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
@@ -103,6 +103,18 @@ def _scatter_add(
     for position in np.ndindex(i.shape):
         result[i[position]] += u[position]
     return result
+
+
+def _axis(op: Operation) -> int:
+    return op.properties["axis"].value.data
+
+
+def _recurrence(op: Operation, shape: tuple[int, ...], f: np.ndarray, t: np.ndarray) -> np.ndarray:
+    factors, terms = (np.moveaxis(array, _axis(op), 0) for array in (f, t))
+    states = [np.full(factors.shape[1:], float(op.properties["start"].value.data))]
+    for factor, term in zip(factors[:-1], terms[:-1], strict=True):
+        states.append(states[-1] * factor + term)
+    return np.moveaxis(np.stack(states), 0, _axis(op))
 
 
 def _contract(op: Operation, _shape: tuple[int, ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -149,6 +161,9 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.select_along_axis": _take,
     "kina.cast": _cast,
     "kina.matmul": _ufunc(np.matmul),
+    "kina.cumsum": lambda op, _shape, x: np.cumsum(x, axis=_axis(op)),
+    "kina.reverse": lambda op, _shape, x: np.flip(x, axis=_axis(op)),
+    "kina.recurrence": _recurrence,
     "kina.contract": _contract,
     "kina.constant": _constant,
     "kina.scatter_along_axis": _scatter,

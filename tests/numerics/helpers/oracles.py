@@ -217,12 +217,53 @@ def _shaped(between: Between, shape: tuple[int, ...]) -> Between:
     return Between(np.reshape(between.low, shape), np.reshape(between.high, shape), free)
 
 
+def _argmin(dtype, axis, array, shape) -> Expectation:
+    """The same loop, with strictly less."""
+    wide = _wide(array) if dtype.is_float else _integers(array)
+    found = []
+    for fiber in _fibers(wide, axis):
+        best, at = (float if dtype.is_float else int)(dtype.highest), 0
+        for position, value in enumerate(fiber):
+            if value < best:
+                best, at = value, position
+        found.append(at)
+    return Exact(np.array(found, np.int64).reshape(shape))
+
+
+def _prod(dtype, axis, array, shape) -> Expectation:
+    """Any order of F32 products: n roundings, where none can leave the range of normal numbers."""
+    if not dtype.is_float:
+        products = [math.prod(fiber) for fiber in _fibers(_integers(array), axis)]
+        return Exact(_wrapped(np.array(products, object), dtype).reshape(shape))
+    wide = _wide(array)
+    exact = np.prod(wide, axis=axis)
+    # Some part of the product may overflow, or lose bits, if the whole of what is above 1 does.
+    sizes = np.log2(np.where(wide == 0, 1.0, np.abs(wide)))
+    most = np.sum(np.maximum(np.nan_to_num(sizes, nan=0.0), 0.0), axis=axis)
+    least = np.sum(np.minimum(np.nan_to_num(sizes, nan=0.0), 0.0), axis=axis)
+    free = (most >= 127) | (least <= -125)
+    slack = np.where(np.isfinite(exact), array.shape[axis] * EPSILON * np.abs(exact), 0.0)
+    return _shaped(Between(exact - slack, exact + slack, free), shape)
+
+
+def _flags(function: Callable[..., np.ndarray]) -> Callable[..., Expectation]:
+    def oracle(dtype, axis, array, shape) -> Expectation:
+        found = [function(fiber) for fiber in _fibers(array, axis)]
+        return Exact(np.array(found, bool).reshape(shape))
+
+    return oracle
+
+
 _REDUCTIONS = {
     "sum": _sum,
     "mean": _mean,
     "max": _extreme(1),
     "min": _extreme(-1),
     "argmax": _argmax,
+    "argmin": _argmin,
+    "prod": _prod,
+    "any": _flags(any),
+    "all": _flags(all),
 }
 
 
@@ -271,15 +312,30 @@ def _take_along_axis(dtype, attributes, operands, shape) -> Expectation:
     return Exact(result)
 
 
+def _cumsum(dtype, attributes, operands, shape) -> Expectation:
+    """One element after the other; F32 is added in float64, where it rounds once more in vain."""
+    axis = attributes["axis"]
+    moved = np.moveaxis(operands[0], axis, 0)
+    wide = (_wide(moved) if dtype.is_float else _integers(moved)).reshape(len(moved), -1)
+    result = np.empty(wide.shape, np.float32 if dtype.is_float else object)
+    total = np.zeros(wide.shape[1:], result.dtype)
+    for place, element in enumerate(wide):
+        total = result[place] = (total + element).astype(result.dtype)
+    made = np.moveaxis(result.reshape(moved.shape), 0, axis)
+    return Exact(made.astype(numpy_dtype(dtype)) if dtype.is_float else _wrapped(made, dtype))
+
+
 def _matmul(dtype, attributes, operands, shape) -> Expectation:
     """A chain of n fused multiply-adds is off by at most n half-ulps of the sum of magnitudes."""
     if not dtype.is_float:
         return Exact(_wrapped(np.matmul(*map(_integers, operands)), dtype))
     left, right = map(_wide, operands)
-    exact, size = left @ right, np.abs(left) @ np.abs(right)
-    count = left.shape[-1]
-    slack = count * (EPSILON * size + TINY)
-    free = np.isfinite(size) & (size + slack >= 2.0**128)
+    products = left[..., :, :, None] * right[..., None, :, :]
+    exact = products.sum(-2)
+    # What is finite may overflow before an infinity comes, or instead of one.
+    size = np.abs(np.where(np.isfinite(products), products, 0.0)).sum(-2)
+    slack = left.shape[-1] * (EPSILON * size + TINY)
+    free = size + slack >= 2.0**128
     slack = np.where(np.isfinite(exact), slack, 0.0)
     return Between(exact - slack, exact + slack, free)
 
@@ -348,4 +404,5 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "slice": _slice,
     "update": _update,
     "concat": _concat,
+    "cumsum": _cumsum,
 }

@@ -13,8 +13,8 @@ from helpers.inputs import PROFILES, random_array
 from helpers.literals import LITERALS, NUMBERS, literal_array
 from kina.contraction import matmul_mismatch
 from kina.dtypes import DTYPES, I64
-from kina.ops import OPS, REDUCTIONS, Family
-from kina.rules import Attribute, implemented_reductions
+from kina.ops import CONTESTS, OPS, REDUCTIONS, Family
+from kina.rules import Attribute
 from kina.types import Dim, TensorType
 
 SIZES = (1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70)
@@ -275,7 +275,7 @@ class _Maker:
             elif key == "size":
                 continue  # chosen with the window
             elif key == "op":
-                kinds = implemented_reductions()
+                kinds = list(REDUCTIONS)
                 fitting = [k for k in kinds if type_.dtype.name in REDUCTIONS[k].dtypes]
                 attributes[key] = self.choose.one(fitting)
             else:
@@ -337,7 +337,7 @@ class _Maker:
         if prod(case.result_shape) > 4 * MAX_ELEMENTS or case.result.rank > 5:
             return
         bound = None
-        if attributes.get("op") == "argmax":
+        if attributes.get("op") in CONTESTS:
             axis = attributes["axis"]
             assert isinstance(axis, int)
             bound = shapes[0][axis]

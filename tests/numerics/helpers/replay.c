@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 10
+#define MOST 12
 
 /* Sizes and pointers travel alike on x86-64 and aarch64, and what a function does not expect is
    ignored, so one type will do for all. */
 typedef intptr_t word;
-typedef int32_t function(word, word, word, word, word, word, word, word, word, word);
+typedef int32_t function(word, word, word, word, word, word, word, word, word, word, word, word);
 
 static void check(int fine, const char *what) {
     if (fine) return;
@@ -64,7 +64,8 @@ static void replay(function *called, const char *symbol, FILE *plan, FILE *input
     int first_result = used;
     for (int64_t left = count(plan, used); left > 0; left--, used++)
         a[used] = block(plan, NULL, &bytes[used]);
-    check(called(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]) == 0, symbol);
+    int32_t status = called(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+    check(status == 0, symbol);
     for (int i = first_result; i < used; i++)
         check(fwrite((void *)a[i], 1, bytes[i], results) == bytes[i], "a result is not written");
     for (int i = first_input; i < used; i++) free((void *)a[i]);

@@ -29,7 +29,12 @@ def _along(dims: str, axis: int) -> dict[str, str]:
     x, kept, full = f"(x: tensor<F32, {dims}>)", f"tensor<F32, [{rest}]>", f"tensor<F32, {dims}>"
     reduced = [f"x.reduce(op={op}, axis={axis})" for op in ("mean", "max", "min", "argmax")]
     stats = f"({kept}, {kept}, {kept}, tensor<I64, [{rest}]>)"
+    others = [f"x.reduce(op={op}, axis={axis})" for op in ("prod", "argmin")]
+    flags = [f"x.cast(Bool).reduce(op={op}, axis={axis})" for op in ("any", "all")]
+    bools = ", ".join([f"tensor<Bool, [{rest}]>"] * 2)
+    scans = f"({full}, {kept}, tensor<I64, [{rest}]>, {bools})"
     return {
+        "scans": f"{x} -> {scans} {{ (x.cumsum(axis={axis}), {', '.join(others + flags)}) }}",
         "sum": f"{x} -> {kept} {{ x.reduce(op=sum, axis={axis}) }}",
         "stats": f"{x} -> {stats} {{ ({', '.join(reduced)}) }}",
         "softmax": f"{x} -> {full} {{ x.softmax(axis={axis}) }}",
@@ -84,6 +89,9 @@ CORE: dict[str, tuple[int, ...]] = {
     "sum_columns": (130,),
     "softmax_columns": (),
     "stats_inner": (65,),
+    "scans_rows": (65,),
+    "scans_columns": (),
+    "scans_inner": (7,),
     "log_softmax_inner": (),
     "nll": (65,),
     "both": (),

@@ -33,7 +33,7 @@ func.func @f(%x: tensor<2xi32>) {
 // -----
 
 // Seed 17: Bool is not admissible.
-// CHECK: reduce: operand has dtype Bool
+// CHECK: reduce argmax: operand has dtype Bool
 func.func @f(%x: tensor<2xi1>) {
   %0 = kina.reduce argmax %x {axis = 0} : tensor<2xi1> -> tensor<i64>
   func.return
@@ -65,8 +65,24 @@ func.func @f(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: Expected `sum`, `max`, `min`, `mean`, or `argmax`
+// CHECK: reduce all: operand has dtype F32, expected Bool
 func.func @f(%x: tensor<2x3xf32>) {
-  %0 = kina.reduce argmin %x {axis = 1} : tensor<2x3xf32> -> tensor<2xi64>
+  %0 = kina.reduce all %x {axis = 1} : tensor<2x3xf32> -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: reduce argmin: operand is on @device, expected @host
+func.func @f(%x: tensor<2xf32, #kina.layout<[2], device>>) {
+  %0 = kina.reduce argmin %x {axis = 0} : tensor<2xf32, #kina.layout<[2], device>> -> tensor<i64, #kina.layout<[], device>>
+  func.return
+}
+
+// -----
+
+// CHECK: Expected `sum`, `max`, `min`, `mean`, `argmax`, `argmin`, `prod`, `any`, or `all`
+func.func @f(%x: tensor<2x3xf32>) {
+  %0 = kina.reduce median %x {axis = 1} : tensor<2x3xf32> -> tensor<2xi64>
   func.return
 }

@@ -1,13 +1,14 @@
-"""argmax: the lowest index of the maximum of each fiber (seed 17).
+"""argmax: the lowest index of the maximum of each fiber (seed 17); argmin: of the minimum.
 
 All forms agree in every case: with s the start value and m the maximum of s and all lanes that
-are not NaN, the index is 0 if m == s, else the lowest i with x[i] == m.
+are not NaN, the index is 0 if m == s, else the lowest i with x[i] == m. A minimum is the maximum of
+what is mirrored: `-x` of floats, `-1 - x` of integers, which never wraps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, i32, i64
@@ -31,12 +32,13 @@ Form: TypeAlias = Callable[[Lowering, ReductionOp, DType, tuple[Dim, ...]], SSAV
 LOW = (1 << 32) - 1
 """The lower half of a key."""
 
-_ABOVE = {True: "ogt", False: "sgt"}
+_BETTER = {"argmax": {True: "ogt", False: "sgt"}, "argmin": {True: "olt", False: "slt"}}
+_START = {"argmax": "lowest", "argmin": "highest"}
 _EQUAL = {True: "oeq", False: "eq"}
 
 
-def lower_argmax(state: Lowering, op: ReductionOp) -> None:
-    """Lower an argmax to an I64 tensor without the axis, or with size 1 there."""
+def lower_contest(state: Lowering, op: ReductionOp) -> None:
+    """Lower an argmax or argmin to an I64 tensor without the axis, or with size 1 there."""
     (operand,) = op.kina_operand_types()
     dims = without_axis(operand.dims, op.axis_value)
     index = _form(state, op, operand)(state, op, operand.dtype, dims)
@@ -57,20 +59,20 @@ def _form(state: Lowering, op: ReductionOp, operand: TensorType) -> Form:
 
 
 def _running(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
-    """Seed 17's form: a running maximum and a running index, strictly greater wins.
+    """Seed 17's form: a running extreme and a running index, strictly better wins.
 
-    A NaN never compares greater, so the index is always in `0 .. size-1`.
+    A NaN never compares better, so the index is always in `0 .. size-1`.
     """
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         value, best = (load(inner, dtype, element) for element in elements[:2])
-        greater = inner.compare(_ABOVE[dtype.is_float], value, best)
-        maximum = store(inner, dtype, inner.select(greater, value, best))
+        better = inner.compare(_better(op, dtype), value, best)
+        extreme = store(inner, dtype, inner.select(better, value, best))
         position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), i64))
-        return [maximum, inner.select(greater, position, elements[2])]
+        return [extreme, inner.select(better, position, elements[2])]
 
     starts = [
-        state.filled(identity(dtype, "lowest"), storage_element(dtype), dims),
+        state.filled(_start(op, dtype), storage_element(dtype), dims),
         state.filled(0, i64, dims),
     ]
     return reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
@@ -83,16 +85,26 @@ def _contest(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ..
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         value, best, index = _wide(inner, dtype, elements[0]), *elements[1:]
-        greater = inner.compare(_ABOVE[dtype.is_float], value, best)
+        better = inner.compare(_better(op, dtype), value, best)
         position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), width))
-        return [inner.select(greater, value, best), inner.select(greater, position, index)]
+        return [inner.select(better, value, best), inner.select(better, position, index)]
 
     starts = [
-        state.filled(identity(dtype, "lowest"), _wide_element(dtype), dims),
+        state.filled(_start(op, dtype), _wide_element(dtype), dims),
         state.filled(0, width, dims),
     ]
     index = reduce_fibers(state, [state.value(op.operand)], starts, op.axis_value, body)[1]
     return index if width == i64 else _widened(state, index, dims)
+
+
+def _better(op: ReductionOp, dtype: DType) -> str:
+    """The comparison that a new best value has to win."""
+    return _BETTER[op.kind.data.value][dtype.is_float]
+
+
+def _start(op: ReductionOp, dtype: DType) -> int | float:
+    """What every value is compared with first."""
+    return identity(dtype, _START[op.kind.data.value])
 
 
 def _widened(state: Lowering, index: SSAValue, dims: tuple[Dim, ...]) -> SSAValue:
@@ -137,7 +149,7 @@ def _one_reduction(
     least = image_of(float(start)) if dtype.is_float else int(start)
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        value = _wide(inner, dtype, elements[0])
+        value = _upright(inner, op, dtype, elements[0])
         if dtype.is_float:  # -0.0 + 0.0 is +0.0: both zeros are equal
             zero = inner.real(0.0, f32)
             value = image_with_nan(inner, inner.value(arith.AddfOp(value, zero)), least)
@@ -168,6 +180,17 @@ def _wide(body: Builder, dtype: DType, element: SSAValue) -> SSAValue:
     return value if dtype.is_float else resize(body, value, dtype.storage_bits)
 
 
+def _upright(body: Builder, op: ReductionOp, dtype: DType, element: SSAValue) -> SSAValue:
+    """An element in the compute dtype, mirrored where the least is best."""
+    value = _wide(body, dtype, element)
+    if op.kind.data.value == "argmax":
+        return value
+    if dtype.is_float:
+        return body.value(arith.NegfOp(value))
+    assert isinstance(value.type, IntegerType)
+    return body.value(arith.XOrIOp(value, body.integer(-1, cast(IntegerType, value.type))))
+
+
 def _maximum(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ...]) -> SSAValue:
     """The maximum in the compute dtype; a NaN counts as the start value."""
     start = identity(dtype, "lowest")
@@ -175,7 +198,7 @@ def _maximum(state: Lowering, op: ReductionOp, dtype: DType, dims: tuple[Dim, ..
     width = i32 if dtype.is_float else _wide_element(dtype)
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        value = _wide(inner, dtype, elements[0])
+        value = _upright(inner, op, dtype, elements[0])
         ordered = image_with_nan(inner, value, least) if dtype.is_float else value
         return [inner.value(arith.MaxSIOp(ordered, elements[1]))]
 
@@ -192,7 +215,7 @@ def _lowest_equal(
     dims = without_axis(op.kina_operand_types()[0].dims, op.axis_value)
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        value = _wide(inner, dtype, elements[0])
+        value = _upright(inner, op, dtype, elements[0])
         equal = inner.compare(_EQUAL[dtype.is_float], value, elements[1])
         position = inner.value(arith.IndexCastOp(inner.value(IndexOp(op.axis_value)), width))
         found = inner.select(equal, position, inner.integer(absent, width))
