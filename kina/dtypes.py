@@ -98,4 +98,5 @@ FREM = frozenset(dtype.name for dtype in DTYPES.values() if dtype.is_float)
 """The seeds' *frem*: the implemented floating set."""
 INTS = frozenset(dtype.name for dtype in DTYPES.values() if dtype.is_int)
 NUMERIC = FREM | INTS
-ANY = NUMERIC | {BOOL.name}
+BOOLS = frozenset({BOOL.name})
+ANY = NUMERIC | BOOLS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kina.dtypes import ANY, FREM, NUMERIC
+from kina.dtypes import ANY, BOOLS, FREM, INTS, NUMERIC, DType, Kind
 
 
 class Family(Enum):
@@ -17,6 +17,9 @@ class Family(Enum):
 
     UNARY = "unary"
     BINARY = "binary"
+    TERNARY = "ternary"
+    COMPARE = "compare"
+    CHOICE = "choice"
     REDUCE = "reduce"
     NORMALIZE = "normalize"
     INDEXING = "indexing"
@@ -28,7 +31,9 @@ class Family(Enum):
     SCAN = "scan"
 
 
-ELEMENTWISE = frozenset({Family.UNARY, Family.BINARY})
+ELEMENTWISE = frozenset(
+    {Family.UNARY, Family.BINARY, Family.TERNARY, Family.COMPARE, Family.CHOICE}
+)
 """Families of operations that act on elements, one at a time."""
 
 
@@ -47,6 +52,8 @@ class Op:
     """Compile-time arguments, in the order of the dialect's constructors."""
     symbol: str | None = None
     """The operator spelling, if there is one."""
+    symbol_dtypes: frozenset[str] = ANY
+    """What the operator takes, where that is less than what the name takes."""
     device: bool = True
     """Whether the type rule admits @device operands."""
     float_op: str = ""
@@ -57,6 +64,8 @@ class Op:
     """Operands that are given by name: positions along an axis, for which a number will do."""
     variadic: bool = False
     """Whether the one operand is a list of tensors."""
+    bool_op: str = ""
+    """The scalar operation on Bool."""
     numpy: str = ""
     """The NumPy twin, where one function is the whole meaning."""
     in_float64: bool = False
@@ -70,6 +79,18 @@ class Op:
     def role(self, position: int) -> str:
         """What the operand at a position is called in messages."""
         return f"tensor {position + 1}" if self.variadic else self.operands[position]
+
+    @property
+    def alike(self) -> range:
+        """The operands that share one type; a number among them takes it from the others."""
+        if not self.is_elementwise:
+            return range(0)
+        return range(1 if self.family is Family.CHOICE else 0, len(self.operands))
+
+    def scalar_op(self, dtype: DType) -> str:
+        """The scalar operation on operands of a dtype; empty where no single one will do."""
+        names = {Kind.FLOAT: self.float_op, Kind.INT: self.int_op, Kind.BOOL: self.bool_op}
+        return names[dtype.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +116,7 @@ OPS: dict[str, Op] = {
     op.name: op
     for op in (
         Op("neg", Family.UNARY, ("operand",), NUMERIC, symbol="-", float_op="arith.negf",
-           int_op="arith.subi", numpy="negative"),
+           numpy="negative"),
         Op("exp", Family.UNARY, ("operand",), FREM, float_op="math.exp", numpy="exp",
            in_float64=True),
         Op("log", Family.UNARY, ("operand",), FREM, float_op="math.log", numpy="log",
@@ -108,14 +129,48 @@ OPS: dict[str, Op] = {
            in_float64=True),
         Op("erf", Family.UNARY, ("operand",), FREM, float_op="math.erf", in_float64=True),
         Op("sqrt", Family.UNARY, ("operand",), FREM, float_op="math.sqrt", numpy="sqrt"),
+        Op("abs", Family.UNARY, ("operand",), NUMERIC, float_op="math.absf", int_op="math.absi",
+           numpy="absolute"),
+        Op("floor", Family.UNARY, ("operand",), FREM, float_op="math.floor", numpy="floor"),
+        Op("ceil", Family.UNARY, ("operand",), FREM, float_op="math.ceil", numpy="ceil"),
+        Op("round", Family.UNARY, ("operand",), FREM, float_op="math.roundeven", numpy="rint"),
+        Op("stop_gradient", Family.UNARY, ("operand",), ANY),
         Op("add", Family.BINARY, ("left", "right"), NUMERIC, symbol="+", float_op="arith.addf",
            int_op="arith.addi", numpy="add"),
         Op("sub", Family.BINARY, ("left", "right"), NUMERIC, symbol="-", float_op="arith.subf",
            int_op="arith.subi", numpy="subtract"),
         Op("mul", Family.BINARY, ("left", "right"), NUMERIC, symbol="*", float_op="arith.mulf",
            int_op="arith.muli", numpy="multiply"),
-        Op("div", Family.BINARY, ("left", "right"), FREM, symbol="/", float_op="arith.divf",
-           numpy="divide"),
+        Op("div", Family.BINARY, ("left", "right"), NUMERIC, symbol="/", symbol_dtypes=FREM,
+           float_op="arith.divf"),
+        Op("rem", Family.BINARY, ("left", "right"), INTS, numpy="fmod"),
+        Op("maximum", Family.BINARY, ("left", "right"), NUMERIC, float_op="arith.maximumf",
+           int_op="arith.maxsi"),
+        Op("minimum", Family.BINARY, ("left", "right"), NUMERIC, float_op="arith.minimumf",
+           int_op="arith.minsi"),
+        Op("clamp", Family.TERNARY, ("operand", "low", "high"), NUMERIC),
+        Op("bit_and", Family.BINARY, ("left", "right"), INTS, int_op="arith.andi",
+           numpy="bitwise_and"),
+        Op("bit_or", Family.BINARY, ("left", "right"), INTS, int_op="arith.ori",
+           numpy="bitwise_or"),
+        Op("bit_xor", Family.BINARY, ("left", "right"), INTS, int_op="arith.xori",
+           numpy="bitwise_xor"),
+        Op("shift_left", Family.BINARY, ("left", "right"), INTS, numpy="left_shift"),
+        Op("shift_right", Family.BINARY, ("left", "right"), INTS, numpy="right_shift"),
+        Op("equal", Family.COMPARE, ("left", "right"), ANY, symbol="==", numpy="equal"),
+        Op("not_equal", Family.COMPARE, ("left", "right"), ANY, symbol="!=", numpy="not_equal"),
+        Op("less", Family.COMPARE, ("left", "right"), ANY, symbol="<", numpy="less"),
+        Op("less_equal", Family.COMPARE, ("left", "right"), ANY, symbol="<=",
+           numpy="less_equal"),
+        Op("greater", Family.COMPARE, ("left", "right"), ANY, symbol=">", numpy="greater"),
+        Op("greater_equal", Family.COMPARE, ("left", "right"), ANY, symbol=">=",
+           numpy="greater_equal"),
+        Op("logical_and", Family.BINARY, ("left", "right"), BOOLS, symbol="&&",
+           bool_op="arith.andi", numpy="logical_and"),
+        Op("logical_or", Family.BINARY, ("left", "right"), BOOLS, symbol="||",
+           bool_op="arith.ori", numpy="logical_or"),
+        Op("logical_not", Family.UNARY, ("operand",), BOOLS, symbol="!", numpy="logical_not"),
+        Op("select", Family.CHOICE, ("condition", "on_true", "on_false"), BOOLS),
         Op("broadcast", Family.SHAPING, ("operand",), ANY, ("dims",)),
         Op("reshape", Family.SHAPING, ("operand",), ANY, ("dims",)),
         Op("reduce", Family.REDUCE, ("operand",), ANY, ("op", "axis")),
@@ -156,6 +211,9 @@ REDUCTIONS: dict[str, Reduction] = {
 """Every word that `op=` takes."""
 
 BINARY_SYMBOLS: dict[str, str] = {
-    op.symbol: op.name for op in OPS.values() if op.family is Family.BINARY and op.symbol
+    op.symbol: op.name for op in OPS.values() if len(op.operands) == 2 and op.symbol
 }
 """`+` to `add`, and so on."""
+
+COMPARISONS = frozenset(op.symbol for op in OPS.values() if op.family is Family.COMPARE)
+"""The operators that compare."""

@@ -50,6 +50,14 @@ def check_axis(name: str, axis: int, dims: Sequence[Dim]) -> None:
     )
 
 
+def broadcastable(source: Sequence[Dim], target: Sequence[Dim]) -> bool:
+    """Whether `source`, padded with 1s on the left, broadcasts to `target`."""
+    if len(source) > len(target):
+        return False
+    tail = target[len(target) - len(source) :]
+    return all(dim in (1, wanted) for dim, wanted in zip(source, tail, strict=True))
+
+
 def without_axis(dims: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
     """The dimensions with the one at `axis` removed (the seeds' σ \\ axis)."""
     return (*dims[:axis], *dims[axis + 1 :])

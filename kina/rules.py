@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from kina import layout_rules
 from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
 from kina.dims import DimError, multiply
-from kina.dtypes import DTYPES, I64, DType
+from kina.dtypes import BOOLS, DTYPES, I64, INTS, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
+from kina.rule_elementwise import check_dtypes, choice, comparison, same_type
 from kina.rule_parts import (
     Attribute,
     Attributes,
     Blame,
     RuleError,
     axis_of,
+    broadcastable,
     check_axis,
     check_host,
     dims_of,
@@ -66,9 +68,11 @@ def _check_dtype(op: Op, operand: TensorType) -> None:
 
 
 def _dtype_help(op: Op) -> str | None:
-    if op.name == "div":
-        return "integer division is not part of the language: cast to a float first"
-    return "cast the operand first, for example .cast(F32)" if op.float_op else None
+    if op.dtypes == BOOLS:
+        return "a condition is a comparison, for example x > 0, or .cast(Bool)"
+    if op.dtypes == INTS:
+        return "cast the operand first, for example .cast(I32)"
+    return "cast the operand first, for example .cast(F32)" if op.is_elementwise else None
 
 
 def _check_placement(op: Op, operands: Sequence[TensorType]) -> None:
@@ -85,71 +89,14 @@ def _check_placement(op: Op, operands: Sequence[TensorType]) -> None:
         check_host(op.name, first)
 
 
-def _same_type(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    return operands[0]
-
-
-def _binary(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
-    left, right = operands
-    _check_equal_dtypes(op, left, right)
-    if left.dims != right.dims:
-        raise RuleError(
-            f"{op.name}: left has shape {format_dims(left.dims)} and right has shape "
-            f"{format_dims(right.dims)}, expected equal shapes",
-            blame=1,
-            help=_broadcast_help(left.dims, right.dims),
-        )
-    return left
-
-
-def _check_equal_dtypes(op: Op, left: TensorType, right: TensorType) -> None:
-    if left.dtype != right.dtype:
-        raise RuleError(
-            f"{op.name}: left has dtype {left.dtype} and right has dtype {right.dtype}, "
-            "expected equal dtypes",
-            blame=1,
-            help=f"there are no implicit conversions: write .cast({left.dtype}) or "
-            f".cast({right.dtype})",
-        )
-
-
 def _matmul(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
     left, right = operands
-    _check_equal_dtypes(op, left, right)
+    check_dtypes(op, operands, 0, 1)
     found = matmul_mismatch(left.dims, right.dims)
     if found is not None:
         raise RuleError(f"{op.name}: {found.message}", found.blame, found.help)
     loops = Contraction(left.rank, *matmul_loops(left.rank, right.rank))
     return left.with_dims(result_dims(loops, left.dims, right.dims))
-
-
-def _broadcast_help(left: Sequence[Dim], right: Sequence[Dim]) -> str | None:
-    for source, target in ((left, right), (right, left)):
-        if broadcastable(source, target):
-            return f"there is no implicit broadcasting: write .broadcast({format_dims(target)})"
-    for source, target in ((left, right), (right, left)):
-        aligned = _aligned(source, target)
-        if aligned is not None:
-            return (
-                "axes are matched from the right: write "
-                f".reshape({format_dims(aligned)}).broadcast({format_dims(target)})"
-            )
-    return None
-
-
-def _aligned(source: Sequence[Dim], target: Sequence[Dim]) -> list[Dim] | None:
-    """`source` with a 1 for each axis of `target` that it lacks; None if it has other axes."""
-    rest = list(source)
-    aligned: list[Dim] = [rest.pop(0) if rest and rest[0] == dim else 1 for dim in target]
-    return None if rest else aligned
-
-
-def broadcastable(source: Sequence[Dim], target: Sequence[Dim]) -> bool:
-    """Whether `source`, padded with 1s on the left, broadcasts to `target`."""
-    if len(source) > len(target):
-        return False
-    tail = target[len(target) - len(source) :]
-    return all(dim in (1, wanted) for dim, wanted in zip(source, tail, strict=True))
 
 
 def _normalize(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
@@ -273,8 +220,11 @@ def _cast(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Ten
 Rule = Callable[[Op, Sequence[TensorType], Attributes], TensorType]
 
 _FAMILY_RULES: dict[Family, Rule] = {
-    Family.UNARY: _same_type,
-    Family.BINARY: _binary,
+    Family.UNARY: same_type,
+    Family.BINARY: same_type,
+    Family.TERNARY: same_type,
+    Family.COMPARE: comparison,
+    Family.CHOICE: choice,
     Family.REDUCE: _reduce,
     Family.NORMALIZE: _normalize,
     Family.INDEXING: _take_along_axis,

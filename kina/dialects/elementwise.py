@@ -29,29 +29,31 @@ from kina.rules import Attributes
 from kina.types import Placement
 
 
-class UnaryOp(KinaOp, ABC):
-    """An elementwise operation on one tensor: the result has the operand's type."""
+class ElementwiseOp(KinaOp, ABC):
+    """An operation that acts on elements, one at a time; nothing broadcasts by itself."""
+
+    traits = traits_def(Pure())
+
+
+class UnaryOp(ElementwiseOp, ABC):
+    """Arithmetic on one tensor: the result has the operand's type."""
 
     operand = operand_def(TENSOR)
     assembly_format = "$operand attr-dict `:` type($operand) `->` type($result)"
-
-    traits = traits_def(Pure())
 
     def __init__(self, operand: Value) -> None:
         name = self.name.removeprefix("kina.")
         super().__init__(operands=[operand], result_types=[inferred(name, [operand], {})])
 
 
-class BinaryOp(KinaOp, ABC):
-    """An elementwise operation on two tensors of one type; nothing broadcasts by itself."""
+class BinaryOp(ElementwiseOp, ABC):
+    """Arithmetic on two tensors of one type."""
 
     left = operand_def(TENSOR)
     right = operand_def(TENSOR)
     assembly_format = (
         "$left `,` $right attr-dict `:` type($left) `,` type($right) `->` type($result)"
     )
-
-    traits = traits_def(Pure())
 
     def __init__(self, left: Value, right: Value) -> None:
         name = self.name.removeprefix("kina.")
@@ -116,6 +118,48 @@ class SqrtOp(UnaryOp):
 
 
 @irdl_op_definition
+class AbsOp(UnaryOp):
+    """The magnitude; the lowest integer is its own."""
+
+    name = "kina.abs"
+
+
+@irdl_op_definition
+class FloorOp(UnaryOp):
+    """The largest integer that is not above each element."""
+
+    name = "kina.floor"
+
+
+@irdl_op_definition
+class CeilOp(UnaryOp):
+    """The smallest integer that is not below each element."""
+
+    name = "kina.ceil"
+
+
+@irdl_op_definition
+class RoundOp(UnaryOp):
+    """The nearest integer, the even one of two."""
+
+    name = "kina.round"
+
+
+@irdl_op_definition
+class StopGradientOp(ElementwiseOp):
+    """The operand; no gradient passes."""
+
+    name = "kina.stop_gradient"
+
+    operand = operand_def(TENSOR)
+    assembly_format = "$operand attr-dict `:` type($operand) `->` type($result)"
+
+    def __init__(self, operand: Value) -> None:
+        result = inferred("stop_gradient", [operand], {})
+        super().__init__(operands=[operand], result_types=[result])
+
+
+@irdl_op_definition
 class AddOp(BinaryOp):
     """`x + y`; integers wrap."""
 
@@ -138,9 +182,42 @@ class MulOp(BinaryOp):
 
 @irdl_op_definition
 class DivOp(BinaryOp):
-    """`x / y`, on floats."""
+    """`x / y`; of integers toward zero, 0 where y is 0."""
 
     name = "kina.div"
+
+
+@irdl_op_definition
+class MaximumOp(BinaryOp):
+    """The larger of two; NaN propagates, -0.0 < +0.0."""
+
+    name = "kina.maximum"
+
+
+@irdl_op_definition
+class MinimumOp(BinaryOp):
+    """The smaller of two; NaN propagates, -0.0 < +0.0."""
+
+    name = "kina.minimum"
+
+
+@irdl_op_definition
+class ClampOp(ElementwiseOp):
+    """`minimum(maximum(x, low), high)`."""
+
+    name = "kina.clamp"
+
+    operand = operand_def(TENSOR)
+    low = operand_def(TENSOR)
+    high = operand_def(TENSOR)
+    assembly_format = (
+        "$operand `,` $low `,` $high attr-dict `:` "
+        "type($operand) `,` type($low) `,` type($high) `->` type($result)"
+    )
+
+    def __init__(self, operand: Value, low: Value, high: Value) -> None:
+        operands = [operand, low, high]
+        super().__init__(operands=operands, result_types=[inferred("clamp", operands, {})])
 
 
 @irdl_op_definition

@@ -1,7 +1,6 @@
 """Operations that reverse mode needs and the language has no word for.
 
-All are `Pure` and on @host or @device alike, but for the two that index: their indices have been
-checked by the operation whose gradient they belong to.
+All are `Pure`. Their indices have been checked by the operation whose gradient they belong to.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kina.dialects.base import (
     kina_type_of,
 )
 from kina.dialects.types import to_ir
-from kina.dtypes import BOOL, I64
+from kina.dtypes import I64
 from kina.rules import Attributes, RuleError, check_axis, check_host, without_axis
 from kina.types import Dim, TensorType, format_dims
 
@@ -144,59 +143,3 @@ class ScatterAddOp(InternalOp):
         if result.rank != 2:
             raise RuleError(f"result has shape {format_dims(result.dims)}, expected rank 2")
         return updates.with_dims((result.dims[0], *updates.dims[-1:]))
-
-
-@irdl_op_definition
-class EqualOp(InternalOp):
-    """Which elements of two float tensors are equal, as Bool.
-
-    -0.0 equals +0.0, and a NaN equals a NaN: what max and min chose counts as a tie.
-    """
-
-    name = "kina.equal"
-
-    left = operand_def(TENSOR)
-    right = operand_def(TENSOR)
-    assembly_format = (
-        "$left `,` $right attr-dict `:` type($left) `,` type($right) `->` type($result)"
-    )
-
-    def __init__(self, left: Value, right: Value) -> None:
-        result = to_ir(kina_type_of(left).with_dtype(BOOL))
-        super().__init__(operands=[left, right], result_types=[result])
-
-    def check_types(self) -> TensorType:
-        """The operands' shape, of Bool."""
-        left, right = self.kina_operand_types()
-        if left != right or not left.dtype.is_float:
-            raise RuleError(f"operands have types {left} and {right}, expected equal float types")
-        return left.with_dtype(BOOL)
-
-
-@irdl_op_definition
-class MaskOp(InternalOp):
-    """The elements of a float tensor where the flags are true; +0.0 elsewhere, whatever is there.
-
-    Not a product: 0 times infinity is NaN.
-    """
-
-    name = "kina.mask"
-
-    operand = operand_def(TENSOR)
-    flags = operand_def(TENSOR)
-    assembly_format = (
-        "$operand `,` $flags attr-dict `:` type($operand) `,` type($flags) `->` type($result)"
-    )
-
-    def __init__(self, operand: Value, flags: Value) -> None:
-        super().__init__(operands=[operand, flags], result_types=[to_ir(kina_type_of(operand))])
-
-    def check_types(self) -> TensorType:
-        """The operand's type."""
-        operand, flags = self.kina_operand_types()
-        if not operand.dtype.is_float:
-            raise RuleError(f"operand has dtype {operand.dtype}, expected a float")
-        expected = operand.with_dtype(BOOL)
-        if flags != expected:
-            raise RuleError(f"flags have type {flags}, expected {expected}")
-        return operand

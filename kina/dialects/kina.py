@@ -10,9 +10,11 @@ from xdsl.ir import Dialect, Operation, SSAValue
 
 from kina.dialects import (
     call,
+    choice,
     contraction,
     elementwise,
     indexing,
+    integers,
     internal,
     invoke,
     layout,
@@ -29,7 +31,8 @@ from kina.ops import OPS
 from kina.rules import Attributes
 
 _MODULES = (
-    *(elementwise, shaping, layout, reduce, normalize, indexing, contraction, scan),
+    *(elementwise, choice, integers, shaping, layout, reduce, normalize, indexing),
+    *(contraction, scan),
     *(call, internal, vjp, invoke),
 )
 """The modules whose operations make the dialect."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.errors import Note
-from kina.frontend.ast import Argument, Call, Expr, Identifier, Name, Negate, NumberExpr
+from kina.frontend.ast import Argument, Binary, Call, Expr, Identifier, Name, Negate, NumberExpr
 from kina.frontend.ast import Dims as DimsExpr
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
@@ -119,8 +119,18 @@ def _positional_target(
     return None
 
 
+def misspelt(value: Expr | DimsExpr) -> str | None:
+    """The name in `name == value`, which may be meant as `name=value`."""
+    if isinstance(value, Binary) and value.symbol == "==" and isinstance(value.left, Name):
+        return value.left.name
+    return None
+
+
 def _named_help(shape: Shape, argument: Argument) -> str | None:
     value = argument.value
+    name = misspelt(value)
+    if name in shape.all:
+        return f"an argument is given with one `=`: {name}=…"
     position = next((name for name in shape.named if name in _POSITIONS), None)
     if position is not None:
         return f"a position is always named: {position}=…"

@@ -79,6 +79,14 @@ class Negate(NamedTuple):
     operand: Expr
 
 
+class Not(NamedTuple):
+    """`!operand`."""
+
+    extent: Extent
+    operator: Extent
+    operand: Expr
+
+
 class Binary(NamedTuple):
     """`left + right`, and so on."""
 
@@ -142,7 +150,7 @@ class Let(NamedTuple):
     body: Expr
 
 
-Expr = Name | NumberExpr | Negate | Binary | Call | TupleExpr | Literal | Let
+Expr = Name | NumberExpr | Negate | Not | Binary | Call | TupleExpr | Literal | Let
 
 
 class ParameterExpr(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kina.calls import bind, substitute
-from kina.frontend.arguments import Bound, Shape, bind_arguments
+from kina.frontend.arguments import Bound, Shape, bind_arguments, misspelt
 from kina.frontend.ast import Call, Dims, Expr, Name
 from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.context import Context, Known
@@ -57,7 +57,7 @@ class CallChecker:
         for position, argument in enumerate(node.arguments):
             value = argument.value
             # A bare name past the first argument may be a word: a dtype, a reduction.
-            is_word = isinstance(value, Name) and position > 0
+            is_word = position > 0 and (isinstance(value, Name) or misspelt(value) is not None)
             if argument.name is None and not is_word and not isinstance(value, Dims):
                 yield self._check(value)
 

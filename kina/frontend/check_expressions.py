@@ -18,6 +18,7 @@ from kina.frontend.ast import (
     LiteralValue,
     Name,
     Negate,
+    Not,
     NumberExpr,
     TupleExpr,
 )
@@ -38,7 +39,6 @@ from kina.frontend.operations import OperationChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import Value
-from kina.ops import BINARY_SYMBOLS
 from kina.types import TensorType, format_dims
 
 
@@ -66,6 +66,8 @@ class ExpressionChecker:
                 return self._literal(node)
             case Negate():
                 return self._negate(node)
+            case Not():
+                return self._not(node)
             case TupleExpr():
                 return self._tuple(node)
             case Let():
@@ -84,19 +86,23 @@ class ExpressionChecker:
             return operand.negated()
         return self._operations.apply("neg", node.operator, [(operand, node.operand)])
 
+    def _not(self, node: Not) -> Steps[Meaning]:
+        operand: Meaning = yield self.check(node.operand)
+        return self._operations.apply("logical_not", node.operator, [(operand, node.operand)])
+
     def _binary(self, node: Binary) -> Steps[Meaning]:
         left: Meaning = yield self.check(node.left)
         right: Meaning = yield self.check(node.right)
         if isinstance(left, Number) and isinstance(right, Number):
             return self._fold(node, left, right)
         operands = [(left, node.left), (right, node.right)]
-        return self._operations.apply(BINARY_SYMBOLS[node.symbol], node.operator, operands)
+        return self._operations.operator(node.symbol, node.operator, operands)
 
     def _fold(self, node: Binary, left: Number, right: Number) -> Meaning:
         try:
             return combine(node.symbol, left, right)
         except NumberError as error:
-            self._report.error(str(error), node.operator)
+            self._report.error(str(error), node.operator, help=error.help)
             return WRONG
 
     def _tuple(self, node: TupleExpr) -> Steps[Meaning]:

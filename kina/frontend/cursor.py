@@ -96,15 +96,9 @@ class Cursor:
         """Reports that `expected` should stand here; the caller raises the result."""
         if not self.at_kind(TokenKind.ERROR):
             message = f"expected {expected}, found {self.current.describe()}"
-            help_ = SYNTAX.get(self._written()) or help
+            help_ = SYNTAX.get(self.current.text) or help
             self._report.error(message, self.current.extent, notes, help_)
         return Panic()
-
-    def _written(self) -> str:
-        """The current token, or `==` where it and the next are that."""
-        token, following = self.current, self.ahead(1)
-        doubled = token.text == following.text == "=" and token.end == following.start
-        return "==" if doubled else token.text
 
     def refuse(self, message: str, at: Extent, help: str | None = None) -> Panic:
         """Reports `message` at a place of choice; the caller raises the result."""

@@ -72,6 +72,10 @@ _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 
 def combine(symbol: str, left: Number, right: Number) -> Number:
     """`left symbol right`, exactly."""
+    if symbol not in _OPERATORS:
+        raise NumberError(
+            f"`{symbol}` between two numbers has no shape", "one side of it is a tensor"
+        )
     if symbol == "/" and right.value == 0:
         raise NumberError("division by zero")
     value = _OPERATORS[symbol](left.value, right.value)
@@ -115,7 +119,11 @@ def convert(number: Number, dtype: DType) -> Scalar:
     """`number` as a value of `dtype`: a float rounds to nearest even, an integer must be exact."""
     if dtype.is_float:
         return _to_float(number, dtype)
-    return _to_int(number, dtype)
+    if dtype.is_int:
+        return _to_int(number, dtype)
+    raise NumberError(
+        f"{number} is no value of {dtype}", "a condition stands by itself: write `b` or `!b`"
+    )
 
 
 def _to_float(number: Number, dtype: DType) -> float:

@@ -11,7 +11,6 @@ import unicodedata
 from enum import Enum
 from typing import NamedTuple
 
-from kina.frontend.foreign import SYNTAX
 from kina.frontend.report import Report
 from kina.frontend.source import Extent, Source
 
@@ -57,7 +56,7 @@ _SKIP = r"(?: [ \t\r\n]+ | //[^\n]* )*+"
 _START = re.compile(_SKIP, re.VERBOSE)
 _TOKEN = re.compile(
     r"""
-    (?: (?P<SYMBOL>-> | [-+*(){}\[\]<>,:=@] | /(?!\*) | \.(?![0-9]))
+    (?: (?P<SYMBOL>-> | [=!<>]= | && | \|\| | [-+*!(){}\[\]<>,:=@] | /(?!\*) | \.(?![0-9]))
       | (?P<KEYWORD>(?: let | in | fn | tensor | reverseMode ) (?!\w))
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*+ (?!\w))
       | (?P<NUMBER>[0-9]+ (?: \.[0-9]+ )? (?: [eE][+-]?[0-9]+ )? (?!\w) (?!\.(?![A-Za-z_])) )
@@ -65,8 +64,7 @@ _TOKEN = re.compile(
       | (?P<BAD_NAME>\w+)
       | (?P<COMMENT>/\*)
       | (?P<STRING>"[^"\n]*"? | '[^'\n]*'?)
-      | (?P<UNEQUAL>!=)
-      | (?P<OTHER>(?: (?!!=) [^-+*/(){}\[\]<>,:=.@\w\ \t\r\n"'] )++)
+      | (?P<OTHER>(?: (?!&& | \|\|) [^-+*/!(){}\[\]<>,:=.@\w\ \t\r\n"'] )++)
     )
     """
     + _SKIP,
@@ -81,9 +79,12 @@ _LOOKALIKES = {
 _FOREIGN = {
     ";": "a binding ends with `in`",
     "#": "a comment starts with `//`",
-    "!": "a comment starts with `//`",
-    "%": "there is no remainder in Kina",
-    "^": "there is no power in Kina",
+    "%": "the remainder of integers is written x.rem(y)",
+    "^": "there is no power in Kina; exclusive or of the bits of integers is x.bit_xor(y)",
+    "&": "logic on Bool is written x && y, on the bits of integers x.bit_and(y)",
+    "|": "logic on Bool is written x || y, on the bits of integers x.bit_or(y)",
+    "~": "logic on Bool is written !x, on the bits of integers x.bit_xor(-1)",
+    "?": "a choice is written condition.select(a, b)",
 }
 
 
@@ -133,8 +134,6 @@ def _explain(group: str, text: str) -> tuple[str, str | None]:
         return "`/*` does not start a comment", "a comment starts with `//` and ends with its line"
     if group == "STRING":
         return "there are no strings in Kina", "names and dtypes are written without quotes"
-    if group == "UNEQUAL":
-        return f"unexpected `{text}`", SYNTAX[text]
     return _explain_character(text)
 
 

@@ -17,8 +17,8 @@ from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Value
 from kina.layout_rules import check_start
-from kina.ops import OPS, REDUCTIONS, Family
-from kina.rule_parts import axis_of
+from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS
+from kina.rule_parts import axis_of, one_of
 from kina.rules import Attribute, RuleError, infer
 from kina.types import TensorType
 
@@ -62,6 +62,23 @@ class OperationChecker:
             return WRONG
         return self.emit(op, values, attributes or {}, type_, at)
 
+    def operator(self, symbol: str, at: Extent, operands: Sequence[Operand]) -> Meaning:
+        """Applies the operation that an operator between two operands stands for."""
+        op = OPS[BINARY_SYMBOLS[symbol]]
+        for position, (meaning, node) in enumerate(operands):
+            if not isinstance(meaning, Value) or meaning.type.dtype.name in op.symbol_dtypes:
+                continue
+            if meaning.type.dtype.name not in op.dtypes:
+                continue
+            message = (
+                f"`{symbol}`: {op.operands[position]} has dtype {meaning.type.dtype}, "
+                f"expected {one_of(op.symbol_dtypes)}"
+            )
+            help_ = f"x.{op.name}(y) divides integers, toward zero; or cast to a float first"
+            self._report.error(message, node.extent, self._context.scope.declared(node), help_)
+            return WRONG
+        return self.apply(op.name, at, operands)
+
     def emit(
         self,
         op: str,
@@ -95,11 +112,13 @@ class OperationChecker:
         tensors = [meaning for meaning, _ in operands if isinstance(meaning, Value)]
         if len(tensors) == len(operands):
             return tensors
-        beside = next((m for m, _ in operands if isinstance(m, Value)), None)
+        alike = OPS[op].alike
+        same = [operands[position][0] for position in alike]
+        beside = next((meaning for meaning in same if isinstance(meaning, Value)), None)
         quiet = any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
         tensors.clear()
         for position, (meaning, node) in enumerate(operands):
-            if isinstance(meaning, Number) and OPS[op].family is Family.BINARY and beside:
+            if isinstance(meaning, Number) and position in alike and beside:
                 tensors.append(beside)
             elif isinstance(meaning, Number) and self._is_position(op, position):
                 tensors.append(Value(TensorType(I64, ())))
@@ -107,6 +126,7 @@ class OperationChecker:
                 tensors.append(meaning)
             else:
                 self._refuse(op, position, meaning, node, quiet)
+                quiet = True
         return tensors if len(tensors) == len(operands) else None
 
     def _is_position(self, op: str, position: int) -> bool:

@@ -12,6 +12,7 @@ from kina.frontend.ast import (
     Let,
     Name,
     Negate,
+    Not,
     NumberExpr,
     TupleExpr,
 )
@@ -21,11 +22,17 @@ from kina.frontend.parse_dims import parse_dims
 from kina.frontend.parse_types import parse_literal
 from kina.frontend.source import Extent
 from kina.frontend.steps import Step, Steps
+from kina.ops import COMPARISONS
 
 MAX_NESTING = 256
 """How deeply brackets and bindings may nest in one another."""
 
-_POWERS = {"+": 1, "-": 1, "*": 2, "/": 2}
+_COMPARED = 3
+_POWERS = {
+    "||": 1, "&&": 2, **dict.fromkeys(COMPARISONS, _COMPARED), "+": 4, "-": 4, "*": 5, "/": 5,
+}  # fmt: skip
+"""How tightly each operator binds."""
+_PREFIXES = {"-": Negate, "!": Not}
 _CALLS = frozenset({"(", "."})
 
 
@@ -102,9 +109,18 @@ class ExpressionParser:
                 left, operator, _ = waiting.pop()
                 extent = Extent(left.extent.start, operand.extent.end)
                 operand = Binary(extent, operator.extent, operator.text, left, operand)
+                self._refuse_chain(operand, power)
             if not power:
                 return operand
             waiting.append((operand, cursor.advance(), power))
+
+    def _refuse_chain(self, before: Binary, power: int) -> None:
+        """Comparisons have no order among themselves."""
+        if power == _COMPARED and before.symbol in COMPARISONS:
+            token = self._cursor.current
+            message = f"`{token.text}` follows a comparison: comparisons do not chain"
+            help_ = f"write a {before.symbol} b && b {token.text} c, or put one into parentheses"
+            raise self._cursor.refuse(message, token.extent, help_)
 
     def _leaf(self) -> Expr | None:
         """A name or a number that no call follows: most operands."""
@@ -119,17 +135,18 @@ class ExpressionParser:
         return None
 
     def _unary(self) -> Steps[Expr]:
-        return self._negated() if self._cursor.at("-") else self._postfix()
+        return self._prefixed() if self._cursor.at(*_PREFIXES) else self._postfix()
 
-    def _negated(self) -> Steps[Expr]:
-        minuses: list[Token] = []
-        while minus := self._cursor.accept("-"):
-            minuses.append(minus)
-            if len(minuses) > MAX_NESTING:
-                raise self._too_deep(minuses[0])
+    def _prefixed(self) -> Steps[Expr]:
+        prefixes: list[Token] = []
+        while self._cursor.at(*_PREFIXES):
+            prefixes.append(self._cursor.advance())
+            if len(prefixes) > MAX_NESTING:
+                raise self._too_deep(prefixes[0])
         operand: Expr = yield self._postfix()
-        for minus in reversed(minuses):
-            operand = Negate(Extent(minus.start, operand.extent.end), minus.extent, operand)
+        for prefix in reversed(prefixes):
+            extent = Extent(prefix.start, operand.extent.end)
+            operand = _PREFIXES[prefix.text](extent, prefix.extent, operand)
         return operand
 
     def _postfix(self) -> Steps[Expr]:
@@ -211,6 +228,9 @@ class ExpressionParser:
 
 
 _EXPRESSION_HELP = {
+    "<": "the bits of integers are shifted by x.shift_left(n)",
+    ">": "the bits of integers are shifted by x.shift_right(n)",
+    "=": "a comparison is written `==`, `<=` or `>=`",
     "let": "put the binding into parentheses: (let a = … in …)",
     "[": "dimensions stand in an argument only; a tensor literal is tensor<F32, [2]>(1.0, 2.0)",
     "fn": "functions are defined at the top level",

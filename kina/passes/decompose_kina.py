@@ -18,7 +18,18 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from kina.dialects.base import KinaOp
-from kina.dialects.elementwise import BinaryOp, CastOp, DivOp, ExpOp, LogOp, SubOp, UnaryOp
+from kina.dialects.elementwise import (
+    BinaryOp,
+    CastOp,
+    ClampOp,
+    DivOp,
+    ExpOp,
+    LogOp,
+    MaximumOp,
+    MinimumOp,
+    SubOp,
+    UnaryOp,
+)
 from kina.dialects.internal import ScatterAddOp
 from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
@@ -35,7 +46,7 @@ from kina.types import Dim
 NAN_ELSEWHERE = "nan_elsewhere"
 """A discardable attribute of a max: where it meets a NaN its users give NaN in any case."""
 
-_ARITHMETIC = (UnaryOp, BinaryOp, NormalizeOp, ReductionOp, CumsumOp)
+_ARITHMETIC = (UnaryOp, BinaryOp, ClampOp, NormalizeOp, ReductionOp, CumsumOp)
 
 
 class ComputeInF32(RewritePattern):
@@ -74,6 +85,16 @@ class CumsumOfNibbles(RewritePattern):
         wide = CastOp(op.operand, I8)
         total = CumsumOp(wide, op.axis_value)
         rewriter.replace(op, [wide, total, CastOp(total, I4)])
+
+
+class DecomposeClamp(RewritePattern):
+    """clamp is `minimum(maximum(x, low), high)`."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ClampOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        raised = MaximumOp(op.operand, op.low)
+        rewriter.replace(op, [raised, MinimumOp(raised, op.high)])
 
 
 class DecomposeLogSoftmax(RewritePattern):
@@ -128,6 +149,7 @@ def _dims(op: NormalizeOp) -> Sequence[Dim]:
 DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     ComputeInF32(),
     ScatterAddInF32(),
+    DecomposeClamp(),
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),
     *CONTRACTION_PATTERNS,

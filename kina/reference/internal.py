@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
-from kina.arrays import Array, numpy_dtype
+from kina.arrays import Array
 from kina.dialects.contraction import ContractOp
-from kina.dialects.internal import EqualOp, InternalOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.internal import InternalOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.scan import RecurrenceOp, ReverseOp
 from kina.dialects.types import from_ir
 from kina.reference.contraction import contract
@@ -39,17 +39,6 @@ def _scatter_add(op: ScatterAddOp, operands: Sequence[Array], shape: Shape) -> A
     return narrow(total.astype(np.float32), dtype)
 
 
-def _equal(op: EqualOp, operands: Sequence[Array], shape: Shape) -> Array:
-    dtype = from_ir(op.left.type).dtype
-    left, right = (widen(operand, dtype) for operand in operands)
-    return (left == right) | (np.isnan(left) & np.isnan(right))
-
-
-def _mask(op: MaskOp, operands: Sequence[Array], shape: Shape) -> Array:
-    values, flags = operands
-    return np.where(flags, values, numpy_dtype(from_ir(op.operand.type).dtype).type(0))
-
-
 def _contract(op: ContractOp, operands: Sequence[Array], shape: Shape) -> Array:
     dtype = from_ir(op.left.type).dtype
     left, right = (widen(operand, dtype) for operand in operands)
@@ -74,8 +63,6 @@ def _recurrence(op: RecurrenceOp, operands: Sequence[Array], shape: Shape) -> Ar
 INTERNAL: Mapping[type[InternalOp], Callable[..., Array]] = {
     ScatterAlongAxisOp: _scatter_along_axis,
     ScatterAddOp: _scatter_add,
-    EqualOp: _equal,
-    MaskOp: _mask,
     ContractOp: _contract,
     ReverseOp: _reverse,
     RecurrenceOp: _recurrence,

@@ -27,7 +27,8 @@ from kina.dims import evaluate, is_symbol
 from kina.ops import OPS
 from kina.reference.checks import Bound, Window, index_failure, window_failure
 from kina.reference.internal import INTERNAL
-from kina.reference.meaning import Site, apply, payload
+from kina.reference.meaning import apply, payload
+from kina.reference.site import Site
 from kina.types import Dim, TensorType
 
 _INDEXED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)

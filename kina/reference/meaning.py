@@ -8,52 +8,18 @@ compiled programs agree with it bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
-from kina.ops import ELEMENTWISE, OPS, Family, Op
+from kina.ops import OPS, Family
 from kina.order import cumulative_sum, ordered_prod
 from kina.reference.contraction import product
-from kina.reference.functions import FUNCTIONS
-from kina.reference.numbers import convert, narrow, widen
-from kina.rules import Attributes
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One application of an operation: what it needs beside its operands."""
-
-    op: Op
-    dtype: DType
-    """The dtype of the first operand."""
-    attributes: Attributes
-    shape: tuple[int, ...]
-    """The result's shape, symbols replaced by this call's sizes."""
-
-    @property
-    def axis(self) -> int:
-        """The compile-time axis."""
-        axis = self.attributes["axis"]
-        assert isinstance(axis, int)
-        return axis
-
-
-Meaning = Callable[[Site, Sequence[Array]], Array]
-
-
-def _elementwise(site: Site, operands: Sequence[Array]) -> Array:
-    wide = [widen(operand, site.dtype) for operand in operands]
-    function = FUNCTIONS.get(site.op.name) or getattr(np, site.op.numpy)
-    if site.op.in_float64:
-        wide = [operand.astype(np.float64) for operand in wide]
-    result = np.asarray(function(*wide))
-    return (
-        narrow(_to_f32(result), site.dtype) if site.dtype.is_float else narrow(result, site.dtype)
-    )
+from kina.reference.elementwise import ELEMENTWISE
+from kina.reference.numbers import convert, narrow, ordered, unordered, widen
+from kina.reference.site import Meaning, Site
 
 
 def _to_f32(array: Array) -> Array:
@@ -110,15 +76,9 @@ def _extreme(site: Site, array: Array, pick: np.ufunc) -> Array:
     wide = widen(array, site.dtype)
     if not site.dtype.is_float:
         return narrow(np.asarray(pick.reduce(wide, axis=site.axis)), site.dtype)
-    best = np.asarray(pick.reduce(_ordered(wide.view(np.int32)), axis=site.axis))
+    best = np.asarray(pick.reduce(ordered(wide), axis=site.axis))
     poisoned = np.isnan(wide).any(axis=site.axis)
-    result = np.where(poisoned, np.float32(np.nan), _ordered(best).view(np.float32))
-    return narrow(result, site.dtype)
-
-
-def _ordered(bits: Array) -> Array:
-    """The bits of F32 as integers in the same order, and back."""
-    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+    return narrow(np.where(poisoned, np.float32(np.nan), unordered(best)), site.dtype)
 
 
 def _argmax(site: Site, array: Array) -> Array:
@@ -249,7 +209,6 @@ def _window(axis: int, start: int, size: int) -> tuple[slice, ...]:
 
 
 _FAMILIES: dict[Family, Meaning] = {
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
     Family.REDUCE: _reduce,
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
@@ -257,6 +216,7 @@ _FAMILIES: dict[Family, Meaning] = {
 }
 
 _OPS: dict[str, Meaning] = {
+    **ELEMENTWISE,
     "broadcast": _broadcast,
     "reshape": _reshape,
     "softmax": _softmax,
@@ -271,7 +231,9 @@ _OPS: dict[str, Meaning] = {
 }
 
 MEANINGS: dict[str, Meaning] = {
-    name: _OPS[name] if name in _OPS else _FAMILIES[op.family] for name, op in OPS.items()
+    name: _OPS[name] if name in _OPS else _FAMILIES[op.family]
+    for name, op in OPS.items()
+    if name in _OPS or op.family in _FAMILIES
 }
 """The meaning of every row of the op table."""
 

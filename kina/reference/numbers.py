@@ -38,6 +38,18 @@ def wrap(array: Array, dtype: DType) -> Array:
     return ((low ^ np.int8(8)) - np.int8(8)).astype(numpy_dtype(dtype))
 
 
+def ordered(array: Array) -> Array:
+    """F32 as integers in the same order, where -0.0 < +0.0."""
+    bits = array.view(np.int32)
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+def unordered(integers: Array) -> Array:
+    """The F32 that `ordered` made integers of."""
+    bits = integers ^ ((integers >> np.int32(31)) & np.int32(0x7FFFFFFF))
+    return bits.view(np.float32)
+
+
 def convert(array: Array, source: DType, target: DType) -> Array:
     """The language's `cast`, on an array of dtype `source`."""
     if source is target:

@@ -20,6 +20,7 @@ ORDER = (
     ("contraction",),
     ("ops",),
     ("rule_parts",),
+    ("rule_elementwise",),
     ("layout_rules",),
     ("rules",),
     ("calls", "gradients", "arrays"),

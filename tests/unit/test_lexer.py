@@ -114,10 +114,18 @@ def test_a_run_of_strange_characters_is_an_error_each() -> None:
     assert problems[-1].message == "t.kina: and 7 more errors"
 
 
-def test_unequal_is_one_error_also_in_a_run() -> None:
-    _, problems = lex("$!=!")
+def test_operators_of_two_signs_are_one_token() -> None:
+    tokens, problems = lex("a==b!=c<=d>=e&&f||g!h = = i<j>k->l")
+    signs = ["==", "!=", "<=", ">=", "&&", "||", "!", "=", "=", "<", ">", "->"]
+    assert [token.text for token in tokens if not token.text.isalpha()][:-1] == signs
+    assert problems == []
+
+
+def test_half_an_operator_is_one_error_also_in_a_run() -> None:
+    _, problems = lex("$&||&")
     assert [problem.message for problem in problems] == [
         "unexpected `$`",
-        "unexpected `!=`",
-        "unexpected `!`",
+        "unexpected `&`",
+        "unexpected `&`",
     ]
+    assert "x.bit_and(y)" in problems[1].render()

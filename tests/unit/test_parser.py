@@ -44,8 +44,8 @@ def show(node: ast.Expr | ast.Dims) -> str:
             return node.name
         case ast.NumberExpr():
             return node.text
-        case ast.Negate():
-            return f"(-{show(node.operand)})"
+        case ast.Negate() | ast.Not():
+            return f"({'-' if isinstance(node, ast.Negate) else '!'}{show(node.operand)})"
         case ast.Binary():
             return f"({show(node.left)} {node.symbol} {show(node.right)})"
         case ast.Call():
@@ -77,6 +77,13 @@ def show(node: ast.Expr | ast.Dims) -> str:
         ("a / b * c", "((a / b) * c)"),
         ("a * (b + c)", "(a * (b + c))"),
         ("-a + b", "((-a) + b)"),
+        ("a || b && c || d", "((a || (b && c)) || d)"),
+        ("a + b < c * d && e", "(((a + b) < (c * d)) && e)"),
+        ("a == -b || !c != d", "((a == (-b)) || ((!c) != d))"),
+        ("!-!a.f() >= b", "((!(-(!f(a)))) >= b)"),
+        ("(a < b) == (c < d)", "((a < b) == (c < d))"),
+        ("a<-b", "(a < (-b))"),
+        ("f(a > 0, b=c == d)", "f((a > 0), b=(c == d))"),
         ("-a * b", "((-a) * b)"),
         ("a - -b", "(a - (-b))"),
         ("--a", "(-(-a))"),

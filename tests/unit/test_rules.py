@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kina.dtypes import ANY, BOOL, DTYPES, F32, FREM, I32, I64, NUMERIC
+from kina.dtypes import ANY, BOOL, BOOLS, DTYPES, F32, FREM, I32, I64, INTS, NUMERIC
 from kina.ops import OPS, REDUCTIONS, Family
 from kina.rules import Attribute, RuleError, infer
 from kina.types import Dim, Placement, TensorType
@@ -12,6 +12,7 @@ from kina.types import Dim, Placement, TensorType
 HOST, DEVICE = Placement.HOST, Placement.DEVICE
 UNARY = [op.name for op in OPS.values() if op.family is Family.UNARY]
 BINARY = [op.name for op in OPS.values() if op.family is Family.BINARY]
+COMPARED = [op.name for op in OPS.values() if op.family is Family.COMPARE]
 NORMALIZE = [op.name for op in OPS.values() if op.family is Family.NORMALIZE]
 
 
@@ -38,11 +39,18 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 """Arguments that fit an operand of shape [2, 3]."""
 
 
-def operands(op: str, dtype: str = "F32", place: Placement = HOST) -> list[TensorType]:
+def usual(op: str) -> str:
+    """A dtype that the operation takes."""
+    return next(name for name in ("F32", "I32", "Bool") if name in OPS[op].dtypes)
+
+
+def operands(op: str, dtype: str | None = None, place: Placement = HOST) -> list[TensorType]:
     """Operands of shape [2, 3] that are right in everything else."""
-    first = t(2, 3, dtype=dtype, place=place)
+    first = t(2, 3, dtype=usual(op) if dtype is None else dtype, place=place)
     if OPS[op].family is Family.INDEXING:
         return [first, t(2, dtype="I64", place=place)]
+    if OPS[op].family is Family.CHOICE:
+        return [first, *[t(2, 3, place=place)] * 2]
     if OPS[op].family is Family.CONTRACTION:
         return [first, t(3, 4, dtype=dtype, place=place)]
     if OPS[op].variadic:
@@ -64,8 +72,13 @@ FLOATING = (
     "exp", "log", "expm1", "log1p", "tanh", "erf", "sqrt", "div", "softmax", "log_softmax",
 )  # fmt: skip
 ADMITTED: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("neg", "add", "sub", "mul", "matmul", "cumsum"), NUMERIC),
+    **dict.fromkeys(("neg", "add", "sub", "mul", "div", "matmul", "cumsum"), NUMERIC),
+    **dict.fromkeys(("abs", "maximum", "minimum", "clamp"), NUMERIC),
     **dict.fromkeys(FLOATING, FREM),
+    **dict.fromkeys(("floor", "ceil", "round"), FREM),
+    **dict.fromkeys(("rem", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"), INTS),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not", "select"), BOOLS),
+    **dict.fromkeys((*COMPARED, "stop_gradient"), ANY),
     **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
     **dict.fromkeys(("iota", "transpose", "slice", "concat", "update"), ANY),
     **dict.fromkeys(("reduce", "reduce_keep"), ANY),
@@ -233,25 +246,63 @@ def test_sizes_add_where_tensors_meet() -> None:
 @pytest.mark.parametrize("op", UNARY)
 @pytest.mark.parametrize("dims", [(), (1,), (2, "N"), ("N", "M", 3, 1, 2)])
 def test_unary_keeps_the_type(op: str, dims: tuple[Dim, ...]) -> None:
-    assert infer(op, [t(*dims)], {}) == t(*dims)
+    type_ = t(*dims, dtype=usual(op))
+    assert infer(op, [type_], {}) == type_
 
 
 @pytest.mark.parametrize("op", BINARY)
 @pytest.mark.parametrize("dims", [(), (1,), (2, "N"), ("N", "M", 3, 1, 2)])
 def test_binary_keeps_the_type(op: str, dims: tuple[Dim, ...]) -> None:
-    assert infer(op, [t(*dims), t(*dims)], {}) == t(*dims)
+    type_ = t(*dims, dtype=usual(op))
+    assert infer(op, [type_] * 2, {}) == type_
 
 
-@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("op", COMPARED)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_comparison_is_bool(op: str, dtype: str) -> None:
+    type_ = t(2, "N", dtype=dtype, place=DEVICE)
+    assert infer(op, [type_] * 2, {}) == type_.with_dtype(BOOL)
+
+
+@pytest.mark.parametrize("op", [*BINARY, *COMPARED])
 def test_binary_needs_equal_dtypes(op: str) -> None:
-    error = refusal(op, [t(2, dtype="F16"), t(2, dtype="BF16")])
+    mine = usual(op)
+    error = refusal(op, [t(2, dtype=mine), t(2, dtype="BF16")])
     assert error.blame == 1
-    assert "left has dtype F16 and right has dtype BF16" in error.message
+    assert f"left has dtype {mine} and right has dtype BF16" in error.message
     assert error.help is not None
-    assert ".cast(F16)" in error.help
+    assert f".cast({mine})" in error.help
 
 
-@pytest.mark.parametrize("op", BINARY)
+def test_the_limits_of_clamp_have_its_type() -> None:
+    assert infer("clamp", [t(2, "N")] * 3, {}) == t(2, "N")
+    error = refusal("clamp", [t(2), t(2), t(3)])
+    assert error.blame == 2
+    assert "operand has shape [2] and high has shape [3], expected equal shapes" in error.message
+    error = refusal("clamp", [t(2), t(2, dtype="F16"), t(2)])
+    assert error.blame == 1
+    assert "operand has dtype F32 and low has dtype F16" in error.message
+
+
+def test_a_choice_has_the_type_of_its_alternatives() -> None:
+    condition = t(2, "N", dtype="Bool")
+    for dtype in DTYPES:
+        either = t(2, "N", dtype=dtype)
+        assert infer("select", [condition, either, either], {}) == either
+    error = refusal("select", [condition, t(2, "N"), t(2, "N", dtype="I8")])
+    assert error.blame == 2
+    assert "on_true has dtype F32 and on_false has dtype I8" in error.message
+    error = refusal("select", [t(2, dtype="Bool"), t(3, 2), t(3, 2)])
+    assert error.blame == 1
+    assert "condition has shape [2] and on_true has shape [3, 2]" in error.message
+    error = refusal("select", [t(2)] * 3)
+    assert error.blame == 0
+    assert "condition has dtype F32, expected Bool" in error.message
+    assert error.help is not None
+    assert "x > 0" in error.help
+
+
+@pytest.mark.parametrize("op", [*BINARY, *COMPARED])
 @pytest.mark.parametrize(
     ("left", "right", "help_"),
     [
@@ -267,16 +318,12 @@ def test_binary_needs_equal_dtypes(op: str) -> None:
 def test_binary_needs_equal_shapes(
     op: str, left: tuple[Dim, ...], right: tuple[Dim, ...], help_: str | None
 ) -> None:
-    for types in ([t(*left), t(*right)], [t(*right), t(*left)]):
-        error = refusal(op, types)
+    for shapes in ((left, right), (right, left)):
+        error = refusal(op, [t(*shape, dtype=usual(op)) for shape in shapes])
         assert error.blame == 1
         assert "expected equal shapes" in error.message
         assert (help_ is None) == (error.help is None)
         assert help_ is None or f".broadcast({help_})" in (error.help or "")
-
-
-def test_integer_division_has_a_hint() -> None:
-    assert "cast to a float first" in (refusal("div", [t(2, dtype="I32")] * 2).help or "")
 
 
 @pytest.mark.parametrize("source", DTYPES.values(), ids=str)

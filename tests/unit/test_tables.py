@@ -16,23 +16,36 @@ from kina.dialects.kina import OP_CLASSES, Kina
 from kina.dialects.reduce import ReductionKind
 from kina.dialects.types import element_type, from_ir, to_ir
 from kina.dtypes import DTYPES, FREM, DType
-from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS
+from kina.ops import BINARY_SYMBOLS, COMPARISONS, OPS, REDUCTIONS, Family, Op
 from kina.passes.expand_math import EXPANSIONS
-from kina.passes.lowering.elementwise import SCALAR_OPS
+from kina.passes.lowering.scalars import FORMS, SCALAR_OPS
 from kina.passes.lowering.table import LOWERINGS
+from kina.passes.vjp.chosen import CERTAIN
 from kina.passes.vjp.elementwise import ELEMENTWISE
 from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
 from kina.types import Placement, TensorType
 
-COMPOSITE = {"softmax", "log_softmax", "matmul"}
+COMPOSITE = {"clamp", "softmax", "log_softmax", "matmul"}
 """Operations that decompose-kina writes as others, so that lower-kina never meets them."""
 
-EXACT = {"math.sqrt"}
+EXACT = {"math.sqrt", "math.absf", "math.absi", "math.floor", "math.ceil", "math.roundeven"}
 """Operations of `math` that every processor has and rounds alike."""
 
-FLOATING = {name for name, op in OPS.items() if op.dtypes & FREM}
-SCALARS = {op.float_op or op.int_op for op in OPS.values() if op.is_elementwise}
+UNIFORM = {name for name, op in OPS.items() if op.is_elementwise} - {"select", "stop_gradient"}
+"""Operations that compute a scalar from scalars of one dtype."""
+
+FLOATING = {
+    name for name, op in OPS.items() if op.dtypes & FREM and op.family is not Family.COMPARE
+}
+FLOATING |= {"select"}
+SCALARS = {name for op in OPS.values() for name in (op.float_op, op.int_op, op.bool_op) if name}
+
+
+def _has_scalars(op: Op) -> bool:
+    """Whether the table gives a scalar operation for every dtype that the operation takes."""
+    return all(op.scalar_op(DTYPES[name]) for name in op.dtypes)
+
 
 TABLES: dict[str, tuple[set[str], set[str]]] = {
     "a class in kina/dialects": (set(OPS), set(OP_CLASSES)),
@@ -46,6 +59,10 @@ TABLES: dict[str, tuple[set[str], set[str]]] = {
         {name for name, op in OP_CLASSES.items() if op in RULES},
     ),
     "a scalar operation of MLIR": (SCALARS, set(SCALAR_OPS)),
+    "a scalar operation in kina/ops.py or a form in kina/passes/lowering/scalars.py": (
+        UNIFORM - COMPOSITE,
+        {op.name for op in OPS.values() if op.name in FORMS or _has_scalars(op)},
+    ),
     "an expansion in kina/passes/expand_math.py": (
         {name for name in SCALARS if name.startswith("math.")} - EXACT,
         {op.name for op in EXPANSIONS},
@@ -62,8 +79,8 @@ def test_no_operation_is_forgotten(what: str) -> None:
 
 
 def test_no_table_knows_what_is_no_operation() -> None:
-    assert set(ELEMENTWISE) <= set(OPS)
-    assert set(MEANINGS) <= set(OPS)
+    for table in (ELEMENTWISE, MEANINGS, FORMS, CERTAIN):
+        assert set(table) <= set(OPS)
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -83,7 +100,11 @@ def test_reductions_are_the_same_everywhere() -> None:
 
 
 def test_operators_are_their_operations() -> None:
-    assert BINARY_SYMBOLS == {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+    arithmetic = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+    relations = {"==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal",
+                 ">": "greater", ">=": "greater_equal"}  # fmt: skip
+    assert {**arithmetic, **relations, "&&": "logical_and", "||": "logical_or"} == BINARY_SYMBOLS
+    assert set(relations) == COMPARISONS
 
 
 @pytest.mark.parametrize("op", [op for op in OPS.values() if op.numpy], ids=lambda op: op.name)
@@ -91,12 +112,6 @@ def test_a_numpy_twin_is_an_elementwise_function(op: object) -> None:
     twin = getattr(np, op.numpy)
     assert isinstance(twin, np.ufunc)
     assert twin.nin == len(op.operands)
-
-
-def test_elementwise_operations_have_scalar_operations_and_a_twin() -> None:
-    for op in OPS.values():
-        assert bool(op.float_op or op.int_op) is op.is_elementwise
-        assert not op.numpy or op.is_elementwise
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)

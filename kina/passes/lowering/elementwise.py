@@ -1,24 +1,24 @@
-"""Elementwise operations: one parallel `linalg.generic` around one scalar operation."""
+"""Elementwise operations: one parallel `linalg.generic` around what they do to scalars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from xdsl.dialects import arith, math
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
 
 from kina.dialects.base import KinaOp
-from kina.dtypes import DType
+from kina.dialects.choice import SelectOp
+from kina.dialects.elementwise import StopGradientOp
+from kina.dialects.types import element_type
+from kina.dtypes import BOOL, DType
 from kina.ops import OPS
 from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Body, generic, whole
-from kina.passes.lowering.storage import compute_element, load, store
-
-SCALAR_OPS: dict[str, type[Operation]] = {
-    op.name: op for op in (*arith.Arith.operations, *math.Math.operations)
-}
-"""The scalar operations that the op table may name."""
+from kina.passes.lowering.scalars import scalar
+from kina.passes.lowering.storage import load, store
 
 
 def elementwise(state: Lowering, op: KinaOp, body: Body) -> None:
@@ -31,31 +31,42 @@ def elementwise(state: Lowering, op: KinaOp, body: Body) -> None:
 
 
 def lower_elementwise(state: Lowering, op: KinaOp) -> None:
-    """Lower an operation that the op table gives a scalar operation.
+    """Lower an operation to what the op table or `FORMS` say of its scalars.
 
     The fast form keeps what earlier passes noted about it (`nonpositive`).
     """
-    dtype = op.kina_type.dtype
+    dtype, result = op.kina_operand_types()[0].dtype, op.kina_type.dtype
     notes = op.attributes if state.fast else {}
 
     def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
         operands = [load(inner, dtype, element) for element in elements[:-1]]
-        return [store(inner, dtype, _apply(inner, op.rule_name, dtype, operands, notes))]
+        return [store(inner, result, scalar(inner, OPS[op.rule_name], dtype, operands, notes))]
 
     elementwise(state, op, body)
 
 
-def _apply(
-    inner: Builder,
-    name: str,
-    dtype: DType,
-    operands: list[SSAValue],
-    notes: Mapping[str, Attribute],
-) -> SSAValue:
-    """The scalar operation; an integer is negated by subtracting it from 0."""
-    row = OPS[name]
-    if not dtype.is_float and len(operands) == 1:
-        operands = [inner.constant(0, compute_element(dtype)), *operands]
-    scalar = SCALAR_OPS[row.float_op if dtype.is_float else row.int_op]
-    types = [operands[0].type]
-    return inner.value(scalar.create(operands=operands, result_types=types, attributes=notes))
+def lower_select(state: Lowering, op: SelectOp) -> None:
+    """Lower to a choice between elements as they are at rest: nothing is rounded."""
+    dtype = op.kina_type.dtype
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        condition = load(inner, BOOL, elements[0])
+        yes, no = (_code(inner, dtype, element) for element in elements[1:3])
+        chosen = inner.select(condition, yes, no)
+        if dtype.is_small_float:
+            chosen = inner.value(arith.BitcastOp(chosen, element_type(dtype)))
+        return [chosen]
+
+    elementwise(state, op, body)
+
+
+def _code(inner: Builder, dtype: DType, element: SSAValue) -> SSAValue:
+    """The bits of a small float, which no vector of its type selects; anything else as it is."""
+    if not dtype.is_small_float:
+        return element
+    return inner.value(arith.BitcastOp(element, IntegerType(dtype.bits)))
+
+
+def lower_stop_gradient(state: Lowering, op: StopGradientOp) -> None:
+    """Behind reverse mode it is its operand."""
+    state.alias(op.result, op.operand)

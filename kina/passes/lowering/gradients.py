@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerType, i8, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, SSAValue
 
-from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.passes.builder import Builder
 from kina.passes.lowering.casts import resize
 from kina.passes.lowering.context import Lowering
-from kina.passes.lowering.elementwise import elementwise
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.storage import compute_element, load, store
 from kina.types import Dim
@@ -47,34 +46,6 @@ def lower_scatter_along_axis(state: Lowering, op: ScatterAlongAxisOp) -> None:
 
 def _position(inner: Builder, axis: int, width: IntegerType) -> SSAValue:
     return inner.value(arith.IndexCastOp(inner.value(IndexOp(axis)), width))
-
-
-def lower_equal(state: Lowering, op: EqualOp) -> None:
-    """Lower to an ordered comparison, or two unordered ones for NaN beside NaN."""
-    dtype = op.kina_operand_types()[0].dtype
-
-    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        left, right = (load(inner, dtype, element) for element in elements[:2])
-        both = inner.value(
-            arith.AndIOp(inner.compare("uno", left, left), inner.compare("uno", right, right))
-        )
-        equal = inner.value(arith.OrIOp(inner.compare("oeq", left, right), both))
-        return [inner.value(arith.ExtUIOp(equal, i8))]
-
-    elementwise(state, op, body)
-
-
-def lower_mask(state: Lowering, op: MaskOp) -> None:
-    """Lower to a selection between the element and zero."""
-    value_type, flag_type = op.kina_operand_types()
-
-    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        value = load(inner, value_type.dtype, elements[0])
-        flag = load(inner, flag_type.dtype, elements[1])
-        zero = inner.constant(0.0, compute_element(value_type.dtype))
-        return [store(inner, value_type.dtype, inner.select(flag, value, zero))]
-
-    elementwise(state, op, body)
 
 
 def lower_scatter_add(state: Lowering, op: ScatterAddOp) -> None:

@@ -9,10 +9,11 @@ from xdsl.dialects.func import CallOp as FuncCallOp
 from xdsl.ir import Operation
 
 from kina.dialects.call import CallOp
+from kina.dialects.choice import SelectOp
 from kina.dialects.contraction import ContractOp
-from kina.dialects.elementwise import CastOp, ConstantOp
+from kina.dialects.elementwise import CastOp, ConstantOp, StopGradientOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import EqualOp, MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
 from kina.dialects.layout import (
     CheckWindowOp,
@@ -33,10 +34,8 @@ from kina.passes.lowering.casts import lower_cast
 from kina.passes.lowering.constants import lower_constant
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.contraction import lower_contract
-from kina.passes.lowering.elementwise import lower_elementwise
+from kina.passes.lowering.elementwise import lower_elementwise, lower_select, lower_stop_gradient
 from kina.passes.lowering.gradients import (
-    lower_equal,
-    lower_mask,
     lower_scatter_add,
     lower_scatter_along_axis,
 )
@@ -64,6 +63,8 @@ LowerOp = Callable[[Lowering, Any], None]
 
 LOWERINGS: dict[type[Operation], LowerOp] = {
     **{OP_CLASSES[op.name]: lower_elementwise for op in OPS.values() if op.is_elementwise},
+    SelectOp: lower_select,
+    StopGradientOp: lower_stop_gradient,
     CastOp: lower_cast,
     ConstantOp: lower_constant,
     BroadcastOp: lower_broadcast,
@@ -76,8 +77,6 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     GatherOp: lower_gather,
     ScatterAlongAxisOp: lower_scatter_along_axis,
     ScatterAddOp: lower_scatter_add,
-    EqualOp: lower_equal,
-    MaskOp: lower_mask,
     ContractOp: lower_contract,
     IotaOp: lower_iota,
     TransposeOp: lower_transpose,

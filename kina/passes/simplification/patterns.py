@@ -6,11 +6,13 @@ that undo one another go. Nothing here reorders arithmetic: each operation round
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from kina.dialects.elementwise import BinaryOp, CastOp, ConstantOp, NegOp, UnaryOp
+from kina.dialects.elementwise import CastOp, ConstantOp, ElementwiseOp, NegOp
 from kina.dialects.indexing import CheckIndicesOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.kina import build
 from kina.dialects.layout import CheckWindowOp, OverwriteOp, SliceOp, UpdateOp, WindowOp
@@ -138,42 +140,31 @@ def _steps_merge(outer: ShapingOp, inner: ShapingOp) -> bool:
     return padded and len(between) > len(source)
 
 
-class UnaryOfBroadcast(RewritePattern):
-    """log(broadcast(x)) is broadcast(log(x)), and likewise every unary operation and cast."""
+class ElementwiseOfBroadcasts(RewritePattern):
+    """An operation on broadcasts only happens in the largest of their shapes before it spreads.
+
+    log(broadcast(x)) is broadcast(log(x)), and likewise every elementwise operation and cast.
+    """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrite one operation."""
-        if not isinstance(op, UnaryOp | CastOp):
-            return
-        if isinstance(inner := op.operand.owner, BroadcastOp):
-            small = build(op.rule_name, [inner.operand], op.rule_attributes())
-            rewriter.replace(op, [small, BroadcastOp(small, op.kina_type.dims)])
-
-
-class BinaryOfBroadcasts(RewritePattern):
-    """An operation on two broadcasts happens in the larger of their shapes before they spread."""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrite one operation."""
-        if not isinstance(op, BinaryOp):
+        if not isinstance(op, ElementwiseOp | CastOp):
             return
         owners = [operand.owner for operand in op.operands]
         sources = [owner.operand for owner in owners if isinstance(owner, BroadcastOp)]
-        if len(sources) != 2:
+        if len(sources) != len(owners):
             return
-        dims = _common_dims(dims_of(sources[0]), dims_of(sources[1]))
+        dims = _common_dims([dims_of(source) for source in sources])
         if dims is None or dims == op.kina_type.dims:
             return
         spread = [BroadcastOp(source, dims) for source in sources]
-        small = build(op.rule_name, [step.result for step in spread], {})
+        small = build(op.rule_name, [step.result for step in spread], op.rule_attributes())
         rewriter.replace(op, [*spread, small, BroadcastOp(small, op.kina_type.dims)])
 
 
-def _common_dims(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
-    """The shape of the two that the other broadcasts to."""
-    if broadcastable(left, right):
-        return right
-    return left if broadcastable(right, left) else None
+def _common_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...] | None:
+    """The shape that all others broadcast to."""
+    return next((s for s in shapes if all(broadcastable(o, s) for o in shapes)), None)
 
 
 PATTERNS: tuple[RewritePattern, ...] = (
@@ -184,6 +175,5 @@ PATTERNS: tuple[RewritePattern, ...] = (
     NegNeg(),
     CastBack(),
     ShapingOfShaping(),
-    UnaryOfBroadcast(),
-    BinaryOfBroadcasts(),
+    ElementwiseOfBroadcasts(),
 )

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from kina.dialects.elementwise import BinaryOp, CastOp, UnaryOp
+from kina.dialects.elementwise import CastOp, ElementwiseOp
 from kina.dialects.indexing import SelectAlongAxisOp
 from kina.dialects.kina import build
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -55,13 +55,13 @@ class _Selections:
 def _operands(values: SSAValue) -> Sequence[SSAValue]:
     """What to select from first, if `values` are computed element by element."""
     owner = values.owner
-    return owner.operands if isinstance(owner, UnaryOp | BinaryOp | CastOp) else ()
+    return owner.operands if isinstance(owner, ElementwiseOp | CastOp) else ()
 
 
 def _selected(values: SSAValue, operands: Sequence[SSAValue], op: SelectAlongAxisOp) -> SSAValue:
     """The selected elements of `values`, given those of its operands."""
     owner = values.owner
-    if isinstance(owner, UnaryOp | BinaryOp | CastOp):
+    if isinstance(owner, ElementwiseOp | CastOp):
         return _insert([build(owner.rule_name, operands, owner.rule_attributes())], op, owner)
     if isinstance(owner, BroadcastOp):
         return _from_broadcast(owner, op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -18,7 +19,7 @@ from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, ExpOp, MulOp, NegOp, SubOp
 from kina.dialects.kina import build
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
-from kina.dialects.shaping import BroadcastOp
+from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import element_type, from_ir
 from kina.dtypes import F32, DType
 from kina.passes.expand_math import NONPOSITIVE
@@ -29,6 +30,17 @@ from kina.types import TensorType as KinaType
 def type_of(value: SSAValue) -> KinaType:
     """The Kina type of a value."""
     return from_ir(value.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A cotangent, or what one use of a value adds to it."""
+
+    value: SSAValue
+    chosen: Callable[[], SSAValue] | None = None
+    """Which elements count, as Bool, with size 1 along axes where all are alike; None: all."""
+    certain: bool = True
+    """Whether the others are zeros already."""
 
 
 class GradientBuilder:
@@ -93,6 +105,31 @@ class GradientBuilder:
         operands = [self.widen(operand) for operand in op.operands]
         return self.emit(build(op.rule_name, operands, op.rule_attributes()))
 
+    def named(self, name: str, *operands: SSAValue) -> SSAValue:
+        """An operation of the op table without compile-time arguments."""
+        return self.emit(build(name, operands, {}))
+
+    def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """`yes` where the condition holds."""
+        return self.named("select", condition, yes, no)
+
+    def logical_and(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left && right`."""
+        return self.named("logical_and", left, right)
+
+    def logical_or(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """`left || right`."""
+        return self.named("logical_or", left, right)
+
+    def is_nan(self, value: SSAValue) -> SSAValue:
+        """Where a value is NaN."""
+        return self.named("not_equal", value, value)
+
+    def reshape(self, value: SSAValue, dims: Sequence[Dim]) -> SSAValue:
+        """`value` with other dimensions; no operation where it has them already."""
+        same = type_of(value).dims == tuple(dims)
+        return value if same else self.emit(ReshapeOp(value, dims))
+
     def spread(self, value: SSAValue, dims: Sequence[Dim]) -> SSAValue:
         """`value`, broadcast; no operation where it has these dimensions already."""
         same = type_of(value).dims == tuple(dims)
@@ -103,6 +140,14 @@ class GradientBuilder:
         element = cast(AnyFloat, element_type(type_.dtype))
         payload = DenseIntOrFPElementsAttr.from_list(TensorType(element, []), [value])
         return self.spread(self.emit(ConstantOp(payload, type_.placement)), type_.dims)
+
+    def zeros(self, like: SSAValue) -> SSAValue:
+        """Zeros of the type of another value."""
+        return self.number(0.0, type_of(like))
+
+    def where(self, chosen: SSAValue, value: SSAValue) -> Share:
+        """A cotangent that counts where it was chosen, and is exactly 0 elsewhere."""
+        return Share(self.select(chosen, value, self.zeros(value)), lambda: chosen)
 
     def size(self, dim: Dim, placement: Placement) -> SSAValue:
         """A dimension as a rank-0 F32 tensor; a symbol is the sum of as many ones."""
@@ -121,7 +166,7 @@ class GradientBuilder:
         return self.emit(ReduceKeepOp(value, "sum", axis))
 
 
-Partial = Callable[[], SSAValue] | None
+Partial = Callable[[], SSAValue | Share] | None
 """Builds one operand's share of the gradient when it is wanted; None: the operand has none."""
 
 Rule = Callable[[GradientBuilder, Any, SSAValue], Sequence[Partial]]

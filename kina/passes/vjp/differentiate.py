@@ -14,7 +14,8 @@ from kina.errors import Diagnostic, KinaTypeError
 from kina.gradients import takes_cotangent, vjp_operands, vjp_results
 from kina.passes.inline_calls import CALLS
 from kina.passes.lowering.places import span_of
-from kina.passes.vjp.builder import GradientBuilder, type_of
+from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.vjp.chosen import before, behind, both, settled
 from kina.passes.vjp.refusals import check_no_contest
 from kina.passes.vjp.table import RULES
 
@@ -63,7 +64,7 @@ class _Reverse:
     forward: Sequence[Operation]
     location: LocationAttr
     """Of the function: where seeds and zeros stand."""
-    cotangents: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    cotangents: dict[SSAValue, Share] = field(default_factory=dict[SSAValue, Share])
 
     def run(self, results: Sequence[SSAValue], wrt: Sequence[int], count: int) -> list[SSAValue]:
         """The gradients of the arguments at `wrt`; the cotangents follow the first `count`."""
@@ -75,7 +76,7 @@ class _Reverse:
             seed = next(given) if takes_cotangent(type_) else None
             if result in active:
                 share = builder.number(1.0, type_) if seed is None else seed
-                self._accumulate(builder, result, share)
+                self._accumulate(builder, result, Share(share))
         for op in reversed(self.forward):
             self._step(builder, active, op)
         return [self._gradient(builder, self.block.args[position]) for position in wrt]
@@ -98,19 +99,24 @@ class _Reverse:
         if cotangent is None:
             return
         builder.location = op.location
-        partials = RULES[type(op)](builder, op, cotangent)
+        taken = before(builder, op, cotangent)
+        partials = RULES[type(op)](builder, op, taken.value)
         for operand, partial in zip(op.operands, partials, strict=True):
             if partial is not None and operand in active:
-                self._accumulate(builder, operand, partial())
+                made = partial()
+                share = made if isinstance(made, Share) else Share(made)
+                self._accumulate(builder, operand, behind(builder, op, taken, share))
 
-    def _accumulate(self, builder: GradientBuilder, value: SSAValue, share: SSAValue) -> None:
+    def _accumulate(self, builder: GradientBuilder, value: SSAValue, share: Share) -> None:
         """Add `share` to the cotangent of `value`: the uses count in reverse program order."""
         known = self.cotangents.get(value)
-        self.cotangents[value] = share if known is None else builder.add(known, share)
+        self.cotangents[value] = share if known is None else both(builder, known, share)
 
     def _gradient(self, builder: GradientBuilder, argument: SSAValue) -> SSAValue:
         known = self.cotangents.get(argument)
-        return builder.number(0.0, type_of(argument)) if known is None else known
+        if known is None:
+            return builder.number(0.0, type_of(argument))
+        return settled(builder, known)
 
 
 def _no_rule(op: Operation) -> KinaTypeError:

@@ -8,9 +8,13 @@ from math import sqrt as sqrt_of
 
 from xdsl.ir import SSAValue
 
+from kina.dialects.choice import SelectOp
 from kina.dialects.elementwise import (
+    AbsOp,
     AddOp,
+    BinaryOp,
     CastOp,
+    ClampOp,
     DivOp,
     ErfOp,
     Expm1Op,
@@ -22,8 +26,9 @@ from kina.dialects.elementwise import (
     SqrtOp,
     SubOp,
     TanhOp,
+    UnaryOp,
 )
-from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, Share, type_of
 
 ELEMENTWISE: dict[str, Rule] = {}
 """The rule of each elementwise operation, by its name in the op table."""
@@ -142,6 +147,83 @@ def div(b: GradientBuilder, op: DivOp, ct: SSAValue) -> Sequence[Partial]:
         return b.cast(share, type_of(ct).dtype)
 
     return [lambda: b.div(ct, op.right), right]
+
+
+@rule_of("abs")
+def absolute(b: GradientBuilder, op: AbsOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` times the sign of x: 0 at 0, NaN at NaN."""
+
+    def operand() -> SSAValue:
+        zero = b.zeros(op.operand)
+        rest = b.select(b.named("greater", op.operand, zero), ct, b.mul(ct, op.operand))
+        return b.select(b.named("less", op.operand, zero), b.neg(ct), rest)
+
+    return [operand]
+
+
+def _no_gradient(b: GradientBuilder, op: UnaryOp, ct: SSAValue) -> Sequence[Partial]:
+    """Constant between the steps, or said to be constant."""
+    return [None]
+
+
+for _name in ("floor", "ceil", "round", "stop_gradient"):
+    rule_of(_name)(_no_gradient)
+
+
+@rule_of("maximum")
+def maximum(b: GradientBuilder, op: BinaryOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` to the larger, half of it to each of two equal ones; NaNs tie with NaN."""
+    return _extreme(b, op, ct, "greater_equal")
+
+
+@rule_of("minimum")
+def minimum(b: GradientBuilder, op: BinaryOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` to the smaller, half of it to each of two equal ones; NaNs tie with NaN."""
+    return _extreme(b, op, ct, "less_equal")
+
+
+def _extreme(b: GradientBuilder, op: BinaryOp, ct: SSAValue, relation: str) -> Sequence[Partial]:
+    def wins(mine: SSAValue, other: SSAValue) -> SSAValue:
+        return b.logical_or(b.named(relation, mine, other), b.is_nan(mine))
+
+    def share(mine: SSAValue, other: SSAValue) -> Share:
+        chosen = wins(mine, other)
+        half = b.mul(ct, b.number(0.5, type_of(ct)))
+        value = b.select(wins(other, mine), half, ct)
+        return b.where(chosen, value)
+
+    return [lambda: share(op.left, op.right), lambda: share(op.right, op.left)]
+
+
+@rule_of("clamp")
+def clamp(b: GradientBuilder, op: ClampOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` to x where it lies within the limits, which belong to it; else to the limit."""
+
+    def inside() -> Share:
+        outside = b.logical_or(below(), above())
+        return b.where(b.named("logical_not", outside), ct)
+
+    def below() -> SSAValue:
+        return b.named("less", op.operand, op.low)
+
+    def above() -> SSAValue:
+        return b.named("greater", b.named("maximum", op.operand, op.low), op.high)
+
+    def low() -> Share:
+        chosen = b.logical_and(below(), b.named("logical_not", above()))
+        return b.where(chosen, ct)
+
+    return [inside, low, lambda: b.where(above(), ct)]
+
+
+@rule_of("select")
+def select(b: GradientBuilder, op: SelectOp, ct: SSAValue) -> Sequence[Partial]:
+    """`ct` where the operand was chosen, exact zeros elsewhere."""
+    return [
+        None,
+        lambda: b.where(op.condition, ct),
+        lambda: b.where(b.named("logical_not", op.condition), ct),
+    ]
 
 
 def cast(b: GradientBuilder, op: CastOp, ct: SSAValue) -> Sequence[Partial]:

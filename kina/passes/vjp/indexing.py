@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
 
 
@@ -38,8 +38,3 @@ def scatter_along_axis(
 def scatter_add(b: GradientBuilder, op: ScatterAddOp, ct: SSAValue) -> Sequence[Partial]:
     """The rows of `ct` at the indices."""
     return [lambda: b.emit(GatherOp(ct, op.indices)), None]
-
-
-def mask(b: GradientBuilder, op: MaskOp, ct: SSAValue) -> Sequence[Partial]:
-    """`ct` under the same mask."""
-    return [lambda: b.emit(MaskOp(ct, op.flags)), None]

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from kina.dialects.internal import EqualOp, MaskOp
 from kina.dialects.reduce import ReductionOp
-from kina.dialects.shaping import ReshapeOp
 from kina.dtypes import F32
 from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
 from kina.passes.vjp.scan import products_of_others
@@ -37,10 +35,12 @@ def _mean(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
 
 def _extreme(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
     """`ct`, shared equally between the elements that equal the result; NaNs tie with NaN."""
-    ties = b.emit(EqualOp(op.operand, b.spread(_keep(b, op, op.result), _dims(op))))
+    result = b.spread(_keep(b, op, op.result), _dims(op))
+    # a NaN makes the result NaN, so every NaN ties with it
+    ties = b.logical_or(b.named("equal", op.operand, result), b.is_nan(op.operand))
     count = b.total_keep(b.cast(ties, F32), op.axis_value)
     share = b.cast(b.div(b.widen(_keep(b, op, ct)), count), type_of(ct).dtype)
-    return b.emit(MaskOp(b.spread(share, _dims(op)), ties))
+    return b.where(ties, b.spread(share, _dims(op))).value
 
 
 def _prod(b: GradientBuilder, op: ReductionOp, ct: SSAValue) -> SSAValue:
@@ -63,7 +63,7 @@ def _keep(b: GradientBuilder, op: ReductionOp, value: SSAValue) -> SSAValue:
     """`value`, of the result's shape, with size 1 at the axis."""
     dims = _dims(op)
     kept = (*dims[: op.axis_value], 1, *dims[op.axis_value + 1 :])
-    return value if type_of(value).dims == kept else b.emit(ReshapeOp(value, kept))
+    return b.reshape(value, kept)
 
 
 def _dims(op: ReductionOp) -> tuple[Dim, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from kina.dialects.elementwise import StopGradientOp
 from kina.dialects.reduce import ReductionOp
 from kina.errors import Diagnostic, KinaTypeError
 from kina.gradients import refusal
@@ -27,7 +28,7 @@ def check_no_contest(function: FuncOp, wrt: Sequence[int]) -> None:
         if isinstance(op, ReturnOp):
             _check_results(op.operands, through)
             return
-        if not any(operand in reached for operand in op.operands):
+        if isinstance(op, StopGradientOp) or not any(o in reached for o in op.operands):
             continue
         reached.update(op.results)
         found = [through[operand] for operand in op.operands if operand in through]

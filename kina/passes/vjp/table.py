@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 from kina.dialects.contraction import ContractOp, MatmulOp
 from kina.dialects.elementwise import CastOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import MaskOp, ScatterAddOp, ScatterAlongAxisOp
+from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
 from kina.dialects.layout import (
     ConcatOp,
@@ -47,7 +47,6 @@ RULES: dict[type[Operation], Rule] = {
     GatherOp: indexing.gather,
     ScatterAlongAxisOp: indexing.scatter_along_axis,
     ScatterAddOp: indexing.scatter_add,
-    MaskOp: indexing.mask,
     MatmulOp: contraction.matmul,
     ContractOp: contraction.contract,
     TransposeOp: layout.transpose,
@@ -60,4 +59,4 @@ RULES: dict[type[Operation], Rule] = {
     ReverseOp: scan.reverse,
     RecurrenceOp: scan.recurrence,
 }
-"""Every operation whose result may be floating; `kina.equal` and constants carry no gradient."""
+"""Every operation whose result may be floating; comparisons and constants carry no gradient."""

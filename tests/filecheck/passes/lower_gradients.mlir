@@ -45,15 +45,3 @@ func.func @rows(%u: tensor<2x5x3xbf16>, %i: tensor<2x5xi64>) -> tensor<7x3xbf16>
   %s = kina.scatter_add %u, %i : tensor<2x5x3xbf16>, tensor<2x5xi64> -> tensor<7x3xbf16>
   func.return %s : tensor<7x3xbf16>
 }
-
-// CHECK-LABEL: func.func @ties(
-// CHECK-DAG:       arith.cmpf uno
-// CHECK-DAG:       arith.cmpf oeq
-// CHECK:           arith.extui %{{.*}} : i1 to i8
-// CHECK:           arith.cmpi ne
-// CHECK:           arith.select
-func.func @ties(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %e = kina.equal %x, %y : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xi1>
-  %m = kina.mask %x, %e : tensor<2x3xf32>, tensor<2x3xi1> -> tensor<2x3xf32>
-  func.return %m : tensor<2x3xf32>
-}

@@ -231,11 +231,15 @@ func.func @max(%x: tensor<2x3xf32>) -> tensor<2x1xf32> {
 // CHECK:         %y = kina.
 // CHECK-NEXT:    %0 = kina.broadcast %y
 // CHECK-NEXT:    %1 = kina.equal %x, %0
-// CHECK-NEXT:    %2 = kina.cast %1 : tensor<2x3xi1> -> tensor<2x3xf32>
-// CHECK-NEXT:    %3 = kina.reduce_keep sum %2 {axis = 1}
-// CHECK-NEXT:    %4 = kina.div %ct, %3
-// CHECK-NEXT:    %5 = kina.broadcast %4
-// CHECK-NEXT:    %6 = kina.mask %5, %1
+// CHECK-NEXT:    %2 = kina.not_equal %x, %x
+// CHECK-NEXT:    %3 = kina.logical_or %1, %2
+// CHECK-NEXT:    %4 = kina.cast %3 : tensor<2x3xi1> -> tensor<2x3xf32>
+// CHECK-NEXT:    %5 = kina.reduce_keep sum %4 {axis = 1}
+// CHECK-NEXT:    %6 = kina.div %ct, %5
+// CHECK-NEXT:    %7 = kina.broadcast %6
+// CHECK-NEXT:    %8 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %9 = kina.broadcast %8
+// CHECK-NEXT:    %10 = kina.select %3, %7, %9
 // CHECK-NEXT:    func.return
 func.func @dmax(%x: tensor<2x3xf32>, %ct: tensor<2x1xf32>) -> (tensor<2x3xf32>) {
   %0, %1 = kina.vjp @max(%x, %ct) {wrt = [0]} : (tensor<2x3xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x3xf32>)
@@ -320,15 +324,151 @@ func.func @dscatter_add(%x: tensor<2x3xf32>, %i: tensor<2xi64>, %ct: tensor<5x3x
   func.return %1 : tensor<2x3xf32>
 }
 
-func.func @mask(%x: tensor<3xf32>, %i: tensor<3xi1>) -> tensor<3xf32> {
-  %y = kina.mask %x, %i : tensor<3xf32>, tensor<3xi1> -> tensor<3xf32>
+func.func @select(%c: tensor<3xi1>, %x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.select %c, %x, %z : tensor<3xi1>, tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
-// CHECK-LABEL: func.func @dmask(
+// CHECK-LABEL: func.func @dselect(
 // CHECK:         %y = kina.
-// CHECK-NEXT:    %0 = kina.mask %ct, %i
+// CHECK-NEXT:    %0 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %1 = kina.broadcast %0
+// CHECK-NEXT:    %2 = kina.select %c, %ct, %1
+// CHECK-NEXT:    %3 = kina.logical_not %c
+// CHECK-NEXT:    %4 = kina.constant
+// CHECK-NEXT:    %5 = kina.broadcast %4
+// CHECK-NEXT:    %6 = kina.select %3, %ct, %5
 // CHECK-NEXT:    func.return
-func.func @dmask(%x: tensor<3xf32>, %i: tensor<3xi1>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
-  %0, %1 = kina.vjp @mask(%x, %i, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xi1>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+func.func @dselect(%c: tensor<3xi1>, %x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0, %1, %2 = kina.vjp @select(%c, %x, %z, %ct) {wrt = [1, 2]} : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  func.return %1, %2 : tensor<3xf32>, tensor<3xf32>
+}
+
+func.func @abs(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.abs %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dabs(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %1 = kina.broadcast %0
+// CHECK-NEXT:    %2 = kina.greater %x, %1
+// CHECK-NEXT:    %3 = kina.mul %ct, %x
+// CHECK-NEXT:    %4 = kina.select %2, %ct, %3
+// CHECK-NEXT:    %5 = kina.less %x, %1
+// CHECK-NEXT:    %6 = kina.neg %ct
+// CHECK-NEXT:    %7 = kina.select %5, %6, %4
+// CHECK-NEXT:    func.return
+func.func @dabs(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @abs(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
   func.return %1 : tensor<3xf32>
+}
+
+func.func @floor(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.floor %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dfloor(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %1 = kina.broadcast %0
+// CHECK-NEXT:    func.return
+func.func @dfloor(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @floor(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @stop(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.stop_gradient %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dstop(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %1 = kina.broadcast %0
+// CHECK-NEXT:    func.return
+func.func @dstop(%x: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @stop(%x, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @maximum(%x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.maximum %x, %z : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dmaximum(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.greater_equal %x, %z
+// CHECK-NEXT:    %1 = kina.not_equal %x, %x
+// CHECK-NEXT:    %2 = kina.logical_or %0, %1
+// CHECK-NEXT:    %3 = kina.constant dense<5.000000e-01>
+// CHECK-NEXT:    %4 = kina.broadcast %3
+// CHECK-NEXT:    %5 = kina.mul %ct, %4
+// CHECK-NEXT:    %6 = kina.greater_equal %z, %x
+// CHECK-NEXT:    %7 = kina.not_equal %z, %z
+// CHECK-NEXT:    %8 = kina.logical_or %6, %7
+// CHECK-NEXT:    %9 = kina.select %8, %5, %ct
+// CHECK-NEXT:    %10 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %11 = kina.broadcast %10
+// CHECK-NEXT:    %12 = kina.select %2, %9, %11
+// CHECK-NEXT:    func.return
+func.func @dmaximum(%x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @maximum(%x, %z, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+func.func @clamp(%x: tensor<3xf32>, %l: tensor<3xf32>, %h: tensor<3xf32>) -> tensor<3xf32> {
+  %y = kina.clamp %x, %l, %h : tensor<3xf32>, tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dclamp(
+// CHECK:         %y = kina.
+// CHECK-NEXT:    %0 = kina.less %x, %l
+// CHECK-NEXT:    %1 = kina.maximum %x, %l
+// CHECK-NEXT:    %2 = kina.greater %1, %h
+// CHECK-NEXT:    %3 = kina.logical_or %0, %2
+// CHECK-NEXT:    %4 = kina.logical_not %3
+// CHECK-NEXT:    %5 = kina.constant dense<0.000000e+00>
+// CHECK-NEXT:    %6 = kina.broadcast %5
+// CHECK-NEXT:    %7 = kina.select %4, %ct, %6
+// CHECK-NEXT:    func.return
+func.func @dclamp(%x: tensor<3xf32>, %l: tensor<3xf32>, %h: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @clamp(%x, %l, %h, %ct) {wrt = [0]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+// What was not chosen makes 0 / 0 of its zero, and is made 0 again before it goes anywhere else.
+func.func @chosen(%c: tensor<3xi1>, %x: tensor<3xf32>, %z: tensor<3xf32>) -> tensor<3xf32> {
+  %l = kina.log %x : tensor<3xf32> -> tensor<3xf32>
+  %y = kina.select %c, %l, %z : tensor<3xi1>, tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+// CHECK-LABEL: func.func @dchosen(
+// CHECK:         %y = kina.
+// CHECK:         [[CT:%\S+]] = kina.select %c, %ct, {{%\S+}}
+// CHECK-NEXT:    [[SHARE:%\S+]] = kina.div [[CT]], %x
+// CHECK:         [[ZERO:%\S+]] = kina.broadcast
+// CHECK-NEXT:    [[MADE:%\S+]] = kina.select %c, [[SHARE]], [[ZERO]]
+// CHECK-NEXT:    func.return [[MADE]]
+func.func @dchosen(%c: tensor<3xi1>, %x: tensor<3xf32>, %z: tensor<3xf32>, %ct: tensor<3xf32>) -> (tensor<3xf32>) {
+  %0, %1 = kina.vjp @chosen(%c, %x, %z, %ct) {wrt = [1]} : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  func.return %1 : tensor<3xf32>
+}
+
+// A row of which nothing counts is zeros too, whatever a softmax over it makes.
+func.func @rows(%c: tensor<2xi1>, %x: tensor<2x3xf32>, %i: tensor<2xi64>, %z: tensor<2xf32>) -> tensor<2xf32> {
+  %l = kina.log_softmax %x {axis = 1} : tensor<2x3xf32> -> tensor<2x3xf32>
+  %t = kina.take_along_axis %l, %i {axis = 1} : tensor<2x3xf32>, tensor<2xi64> -> tensor<2xf32>
+  %y = kina.select %c, %t, %z : tensor<2xi1>, tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+// CHECK-LABEL: func.func @drows(
+// CHECK:         kina.scatter_along_axis
+// CHECK-NOT:     kina.select
+// CHECK:         [[SHARE:%\S+]] = kina.sub
+// CHECK-NEXT:    [[KEPT:%\S+]] = kina.reshape %c : tensor<2xi1> -> tensor<2x1xi1>
+// CHECK-NEXT:    [[CHOSEN:%\S+]] = kina.broadcast [[KEPT]]
+// CHECK:         kina.select [[CHOSEN]], [[SHARE]],
+func.func @drows(%c: tensor<2xi1>, %x: tensor<2x3xf32>, %i: tensor<2xi64>, %z: tensor<2xf32>, %ct: tensor<2xf32>) -> tensor<2x3xf32> {
+  %0, %1 = kina.vjp @rows(%c, %x, %i, %z, %ct) {wrt = [1]} : (tensor<2xi1>, tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2x3xf32>)
+  func.return %1 : tensor<2x3xf32>
 }

@@ -47,11 +47,8 @@ def sample(op: str, each: int) -> Iterator[Case]:
 def _variant(case: Case) -> Hashable:
     """What is compiled differently for equal shapes: dtype, reduction, target of a cast."""
     attributes = dict(case.attributes)
-    return (
-        str([t.dtype for t in case.types[:1]]),
-        attributes.get("op"),
-        str(attributes.get("dtype")),
-    )
+    dtypes = str([t.dtype for t in case.types[:1]]), str([t.dtype for t in case.types[1:]])
+    return *dtypes, attributes.get("op"), str(attributes.get("dtype"))
 
 
 def chunks(cases: Iterable[Case], size: int) -> Iterator[list[Case]]:

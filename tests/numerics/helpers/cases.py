@@ -69,6 +69,11 @@ class Case:
             random_array(rng, type_.dtype, shape, profile)
             for type_, shape in zip(self.types, self.shapes, strict=True)
         ]
+        if self.op in ("shift_left", "shift_right"):
+            counts = rng.integers(-1, self.types[1].dtype.bits + 2, self.shapes[1])
+            usual = np.minimum(counts, int(self.types[1].dtype.highest))
+            arrays[1] = np.where(rng.random(self.shapes[1]) < 0.8, usual, arrays[1])
+            arrays[1] = arrays[1].astype(arrays[0].dtype)
         if self.op in ("gather", "take_along_axis"):
             axis = dict(self.attributes).get("axis", 0)
             arrays[1] = rng.integers(0, self.shapes[0][axis], self.shapes[1])
@@ -143,6 +148,11 @@ def _of(op: str, operand: TensorType) -> Iterator[Case]:
         yield from (case(op, [operand], axis=axis) for axis in range(operand.rank))
     else:
         yield case(op, [operand] * arity)
+
+
+def _selects(op: str, operand: TensorType) -> Iterator[Case]:
+    for dtype in DTYPES.values():
+        yield case(op, [operand, *[operand.with_dtype(dtype)] * 2])
 
 
 def _reductions(op: str, operand: TensorType) -> Iterator[Case]:
@@ -235,6 +245,7 @@ def _casts(op: str, operand: TensorType) -> Iterator[Case]:
 
 
 _SPECIAL = {
+    "select": _selects,
     "reduce": _reductions,
     "reduce_keep": _reductions,
     "broadcast": _broadcasts,
@@ -260,17 +271,21 @@ def source(case: Case, name: str) -> str:
 
 def expression(case: Case, names: list[str]) -> str:
     """The application on named operands."""
-    return expression_of(case.op, case.attributes, names)
+    return expression_of(case.op, case.attributes, names, case.types[0].dtype)
 
 
-def expression_of(op: str, attributes: tuple[tuple[str, Attribute], ...], names: list[str]) -> str:
+def expression_of(
+    op: str, attributes: tuple[tuple[str, Attribute], ...], names: list[str], dtype: DType
+) -> str:
     """An application as a user writes it: by its operator if it has one, else as a method."""
     symbol = OPS[op].symbol
-    if symbol is not None:
-        return f"-{names[0]}" if op == "neg" else f"{names[0]} {symbol} {names[1]}"
+    if symbol is not None and dtype.name in OPS[op].symbol_dtypes:
+        return f"{names[0]} {symbol} {names[1]}" if len(names) == 2 else f"{symbol}{names[0]}"
     extra = [_argument(key, value) for key, value in attributes]
     if not names:
         return f"{op}({', '.join(extra)})"
+    if not names[0].isidentifier():
+        return f"{op}({', '.join([*names, *extra])})"
     roles = OPS[op].operands
     named = [role if role in OPS[op].named else None for role in roles]
     given = [f"{role}={n}" if role else n for role, n in zip_longest(named[: len(names)], names)]

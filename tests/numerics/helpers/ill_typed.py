@@ -28,7 +28,7 @@ class Application:
         """The program."""
         names = [f"p{i}" for i in range(len(self.types))]
         parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, self.types, strict=True))
-        body = expression_of(self.op, self.attributes, names)
+        body = expression_of(self.op, self.attributes, names, self.types[0].dtype)
         return f"let f = fn({parameters}) -> {self.result} {{ {body} }}"
 
 
@@ -163,6 +163,29 @@ PIECES: dict[str, str] = {
     "a literal of a reserved dtype": "{ tensor<F64, [2, 3]>(1) }",
     "a literal of unbound size": "{ tensor<F32, [Q, 3]>(1) }",
     "integer division": "{ (x.cast(I32) / x.cast(I32)).cast(F32) }",
+    "a float as a condition": "{ x.select(x, x) }",
+    "alternatives of two types": "{ (x > 0).select(x, x.cast(F16)) }",
+    "alternatives of another shape": "{ (x > 0).select(x, x.reduce(op=sum, axis=0)) }",
+    "a choice between numbers": "{ (x > 0).select(1, 0) }",
+    "a chain of comparisons": "{ (0 < x < 1).cast(F32) }",
+    "a chain of equalities": "{ (x == x == x).cast(F32) }",
+    "a comparison of two dtypes": "{ (x < x.cast(F16)).cast(F32) }",
+    "a comparison of numbers": "{ x * (1 < 2) }",
+    "a comparison as a number": "{ x * (x < 2) }",
+    "logic of numbers": "{ x && x }",
+    "not a number": "{ !x }",
+    "not 1": "{ x * !1 }",
+    "a Bool beside a number": "{ ((x > 0) == 1).cast(F32) }",
+    "one sign of logic": "{ ((x > 0) & (x < 1)).cast(F32) }",
+    "a word of logic": "{ (x > 0 and x < 1).cast(F32) }",
+    "a shift by an operator": "{ (x.cast(I32) << 2).cast(F32) }",
+    "bits of a float": "{ x.bit_and(x) }",
+    "the remainder of floats": "{ x.rem(x) }",
+    "rounding an integer": "{ x.cast(I32).round().cast(F32) }",
+    "two limits of two dtypes": "{ x.clamp(x, x.cast(F16)) }",
+    "a missing limit": "{ x.clamp(0) }",
+    "a fractional integer limit": "{ x.cast(I32).clamp(0, 0.5).cast(F32) }",
+    "an argument with two signs": "{ x.softmax(axis==1) }",
     "negation of Bool": "{ (-x.cast(Bool)).cast(F32) }",
     "implicit broadcasting": "{ x + x.reduce(op=sum, axis=0) }",
     "implicit conversion": "{ x + x.cast(F16) }",

@@ -66,6 +66,91 @@ def _arithmetic(function: Callable[..., np.ndarray]) -> Callable[..., Expectatio
     return oracle
 
 
+def _floating(function: Callable[[float], float]) -> Callable[..., Expectation]:
+    """A function of Python's floats, whose results every dtype has."""
+
+    def oracle(dtype, attributes, operands, shape) -> Expectation:
+        wide = _wide(operands[0])
+        results = [function(x) if math.isfinite(x) else x for x in wide.reshape(-1).tolist()]
+        return Exact(_once(np.array(results, np.float64).reshape(shape), dtype))
+
+    return oracle
+
+
+def _whole(x: float, result: int) -> float:
+    """An integer as a float with the sign of `x`."""
+    return math.copysign(float(result), x)
+
+
+def _elements(function: Callable[..., object]) -> Callable[..., Expectation]:
+    """A function of Python's numbers, element by element; integers wrap."""
+
+    def oracle(dtype, attributes, operands, shape) -> Expectation:
+        lists = [_numbers(operand, dtype) for operand in operands]
+        found = [function(dtype, *items) for items in zip(*lists, strict=True)]
+        if not dtype.is_int:
+            return Exact(_once(np.array(found, np.float64), dtype).reshape(shape))
+        return Exact(_wrapped(np.array(found, object), dtype).reshape(shape))
+
+    return oracle
+
+
+def _numbers(array: np.ndarray, dtype: DType) -> list:
+    return (_integers(array) if dtype.is_int else _wide(array)).reshape(-1).tolist()
+
+
+def _compared(function: Callable[[float, float], bool]) -> Callable[..., Expectation]:
+    def oracle(dtype, attributes, operands, shape) -> Expectation:
+        left, right = (_numbers(operand, dtype) for operand in operands)
+        found = [function(x, y) for x, y in zip(left, right, strict=True)]
+        return Exact(np.array(found, bool).reshape(shape))
+
+    return oracle
+
+
+def _quotient(dtype, x, y) -> float:
+    if not dtype.is_int:
+        return float(np.float64(x) / np.float64(y))
+    return 0 if y == 0 else (abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def _remainder(dtype, x, y) -> int:
+    return 0 if y == 0 else x - _quotient(dtype, x, y) * y
+
+
+def _shift_left(dtype, x, count) -> int:
+    return x << count if 0 <= count < dtype.bits else 0
+
+
+def _shift_right(dtype, x, count) -> int:
+    return x >> count if 0 <= count < dtype.bits else -1 if x < 0 else 0
+
+
+def _larger(dtype, x, y) -> float:
+    return _pick([x, y], 1)
+
+
+def _smaller(dtype, x, y) -> float:
+    return _pick([x, y], -1)
+
+
+def _clamped(dtype, x, low, high) -> float:
+    return _smaller(dtype, _larger(dtype, x, low), high)
+
+
+def _select(dtype, attributes, operands, shape) -> Expectation:
+    condition, yes, no = (np.asarray(operand).reshape(-1) for operand in operands)
+    result = no.copy()
+    for position, chosen in enumerate(condition.tolist()):
+        if chosen:
+            result[position] = yes[position]
+    return Exact(result.reshape(shape))
+
+
+def _same(dtype, attributes, operands, shape) -> Expectation:
+    return Exact(operands[0])
+
+
 def _transcendental(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Expectation]:
     """Within 1 ulp of the exact value: the two F32 neighbours of it."""
 
@@ -381,7 +466,31 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "add": _arithmetic(lambda x, y: x + y),
     "sub": _arithmetic(lambda x, y: x - y),
     "mul": _arithmetic(lambda x, y: x * y),
-    "div": _arithmetic(lambda x, y: x / y),
+    "div": _elements(_quotient),
+    "rem": _elements(_remainder),
+    "abs": _arithmetic(abs),
+    "floor": _floating(lambda x: _whole(x, math.floor(x))),
+    "ceil": _floating(lambda x: _whole(x, math.ceil(x))),
+    "round": _floating(lambda x: _whole(x, round(x))),
+    "stop_gradient": _same,
+    "maximum": _elements(_larger),
+    "minimum": _elements(_smaller),
+    "clamp": _elements(_clamped),
+    "bit_and": _elements(lambda _, x, y: x & y),
+    "bit_or": _elements(lambda _, x, y: x | y),
+    "bit_xor": _elements(lambda _, x, y: x ^ y),
+    "shift_left": _elements(_shift_left),
+    "shift_right": _elements(_shift_right),
+    "equal": _compared(lambda x, y: x == y),
+    "not_equal": _compared(lambda x, y: x != y),
+    "less": _compared(lambda x, y: x < y),
+    "less_equal": _compared(lambda x, y: x <= y),
+    "greater": _compared(lambda x, y: x > y),
+    "greater_equal": _compared(lambda x, y: x >= y),
+    "logical_and": _compared(lambda x, y: bool(x and y)),
+    "logical_or": _compared(lambda x, y: bool(x or y)),
+    "logical_not": lambda dtype, attributes, operands, shape: Exact(operands[0] == 0),
+    "select": _select,
     "sqrt": _arithmetic(np.sqrt),
     "exp": _transcendental(np.exp),
     "log": _transcendental(np.log),

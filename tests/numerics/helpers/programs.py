@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 
-from helpers.cases import Case, expression, expression_of
+from helpers.cases import Case, expression
 from helpers.choose import Chooser
 from helpers.inputs import PROFILES, random_array
 from helpers.literals import LITERALS, NUMBERS, literal_array
 from kina.contraction import matmul_mismatch
-from kina.dtypes import DTYPES, I64
-from kina.ops import CONTESTS, OPS, REDUCTIONS, Family
+from kina.dtypes import DTYPES, I64, NUMERIC
+from kina.ops import CONTESTS, OPS, REDUCTIONS
 from kina.rules import Attribute
 from kina.types import Dim, TensorType
 
@@ -176,8 +176,7 @@ class _Maker:
             return
         operands = [first]
         if OPS[op].is_elementwise:
-            same = [p for p in range(len(self.function.values)) if self._type(p) == type_]
-            operands += [self.choose.one(same) for _ in OPS[op].operands[1:]]
+            operands = self._alike(op, first)
         elif op == "matmul":
             operands.append(self._right_of(type_))
         elif op == "gather":
@@ -249,6 +248,18 @@ class _Maker:
         wanted = type_.with_dims((*type_.dims[:axis], size, *type_.dims[axis + 1 :]))
         known = [p for p in range(len(self.function.values)) if self._type(p) == wanted]
         return [self.choose.one(known) if known else self.parameter(wanted), start]
+
+    def _alike(self, op: str, first: int) -> list[int]:
+        """`first` and operands that go with it: of its type, or of one other and its shape."""
+        alike = OPS[op].alike
+        positions = range(len(self.function.values))
+        model = first
+        if alike.start:
+            dims = self._type(first).dims
+            model = self.choose.one([p for p in positions if self._type(p).dims == dims])
+        same = [p for p in positions if self._type(p) == self._type(model)]
+        others = [self.choose.one(same) for _ in alike]
+        return [first, *others] if alike.start else [first, *others[1:]]
 
     def _size(self, dim: Dim) -> int:
         return dim if isinstance(dim, int) else self.function.sizes[dim]
@@ -364,10 +375,12 @@ class _Maker:
 
     def _number(self) -> None:
         """A bare number beside a tensor, on either side."""
-        ops = [op for op in OPS.values() if op.family is Family.BINARY]
+        ops = [op for op in OPS.values() if len(op.alike) == 2 and op.alike.start == 0]
         op = self.choose.one(ops)
         fitting = [
-            p for p in range(len(self.function.values)) if self._type(p).dtype.name in op.dtypes
+            p
+            for p in range(len(self.function.values))
+            if self._type(p).dtype.name in op.dtypes & NUMERIC
         ]
         if not fitting:
             return
@@ -378,12 +391,12 @@ class _Maker:
         left = self.choose.chance(50)
         name = self.function.values[position].name
         names = [number, name] if left else [name, number]
-        text = expression_of(op.name, (), names)
         shape = self.function.shape(type_)
         case = Case(op.name, (type_, type_), (), (shape, shape))
         # The number is operand -1 (on the left) or 1: see `operands_of`.
         operands = [-1, position] if left else [position, -1]
-        self._let(text, operands, [type_], case=case, constant=constant)
+        text = expression(case, names)
+        self._let(text, operands, [case.result], case=case, constant=constant)
 
     def _literal(self) -> None:
         dtype = self.choose.one(list(DTYPES.values()))

@@ -73,9 +73,41 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<2xf32, #kina.layout<[2], device>>) {
 
 // -----
 
-// CHECK: div: left has dtype I32
-func.func @f(%x: tensor<2xi32>) {
-  %0 = kina.div %x, %x : tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>
+// CHECK: div: left has dtype Bool
+func.func @f(%x: tensor<2xi1>) {
+  %0 = kina.div %x, %x : tensor<2xi1>, tensor<2xi1> -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: rem: left has dtype F32, expected I64, I32, I16, I8 or I4
+func.func @f(%x: tensor<2xf32>) {
+  %0 = kina.rem %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: floor: operand has dtype I8
+func.func @f(%x: tensor<2xi8>) {
+  %0 = kina.floor %x : tensor<2xi8> -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: clamp: operand has shape [2] and high has shape [3], expected equal shapes
+func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) {
+  %0 = kina.clamp %x, %x, %y : tensor<2xf32>, tensor<2xf32>, tensor<3xf32> -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: stop_gradient: result has type tensor<F16, [2]>, expected tensor<F32, [2]>
+func.func @f(%x: tensor<2xf32>) {
+  %0 = kina.stop_gradient %x : tensor<2xf32> -> tensor<2xf16>
   func.return
 }
 

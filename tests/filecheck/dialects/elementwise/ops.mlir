@@ -21,6 +21,16 @@ func.func @unary(%x: tensor<2x3xf32>, %i: tensor<4xi4>) {
   %h = kina.tanh %x : tensor<2x3xf32> -> tensor<2x3xf32>
   // CHECK-NEXT: kina.erf %x : tensor<2x3xf32> -> tensor<2x3xf32>
   %j = kina.erf %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.abs %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %abs = kina.abs %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.floor %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %floor = kina.floor %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.ceil %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %ceil = kina.ceil %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.round %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %round = kina.round %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: kina.stop_gradient %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %stop_gradient = kina.stop_gradient %x : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return
 }
 
@@ -34,6 +44,26 @@ func.func @binary(%x: tensor<?x3xbf16, #kina.layout<["B", 3], host>>, %i: tensor
   %c = kina.mul %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
   // CHECK-NEXT: kina.div %x, %x : tensor<?x3xbf16, #kina.layout<["B", 3], host>>
   %d = kina.div %x, %x : tensor<?x3xbf16, #kina.layout<["B", 3], host>>, tensor<?x3xbf16, #kina.layout<["B", 3], host>> -> tensor<?x3xbf16, #kina.layout<["B", 3], host>>
+  // CHECK-NEXT: kina.div %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %div = kina.div %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.maximum %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %maximum = kina.maximum %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.minimum %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %minimum = kina.minimum %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.rem %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %rem = kina.rem %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.bit_and %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %bit_and = kina.bit_and %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.bit_or %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %bit_or = kina.bit_or %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.bit_xor %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %bit_xor = kina.bit_xor %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.shift_left %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %shift_left = kina.shift_left %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.shift_right %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  %shift_right = kina.shift_right %i, %i : tensor<i64>, tensor<i64> -> tensor<i64>
+  // CHECK-NEXT: kina.clamp %x, %x, %x : tensor<?x3xbf16, #kina.layout<["B", 3], host>>, tensor<?x3xbf16, #kina.layout<["B", 3], host>>, tensor<?x3xbf16, #kina.layout<["B", 3], host>> -> tensor<?x3xbf16, #kina.layout<["B", 3], host>>
+  %clamp = kina.clamp %x, %x, %x : tensor<?x3xbf16, #kina.layout<["B", 3], host>>, tensor<?x3xbf16, #kina.layout<["B", 3], host>>, tensor<?x3xbf16, #kina.layout<["B", 3], host>> -> tensor<?x3xbf16, #kina.layout<["B", 3], host>>
   func.return
 }
 

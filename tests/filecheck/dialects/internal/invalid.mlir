@@ -77,35 +77,3 @@ func.func @main(%u: tensor<2x3xf32>, %i: tensor<2xi64>) {
   %0 = kina.scatter_add %u, %i : tensor<2x3xf32>, tensor<2xi64> -> tensor<8x4xf32>
   func.return
 }
-
-// -----
-
-// CHECK: equal: operands have types tensor<F32, [4]> and tensor<F16, [4]>, expected equal float types
-func.func @main(%u: tensor<4xf32>, %i: tensor<4xf16>) {
-  %0 = kina.equal %u, %i : tensor<4xf32>, tensor<4xf16> -> tensor<4xi1>
-  func.return
-}
-
-// -----
-
-// CHECK: equal: result has type tensor<F32, [4]>, expected tensor<Bool, [4]>
-func.func @main(%u: tensor<4xf32>) {
-  %0 = kina.equal %u, %u : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: mask: operand has dtype I8, expected a float
-func.func @main(%u: tensor<4xi8>, %i: tensor<4xi1>) {
-  %0 = kina.mask %u, %i : tensor<4xi8>, tensor<4xi1> -> tensor<4xi8>
-  func.return
-}
-
-// -----
-
-// CHECK: mask: flags have type tensor<Bool, [3]>, expected tensor<Bool, [4]>
-func.func @main(%u: tensor<4xf32>, %i: tensor<3xi1>) {
-  %0 = kina.mask %u, %i : tensor<4xf32>, tensor<3xi1> -> tensor<4xf32>
-  func.return
-}

@@ -11,12 +11,3 @@ func.func @scatters(%table: tensor<?x3xf32, #kina.layout<["V", 3], host>>, %u: t
   %0 = kina.scatter_add %rows, %k : tensor<2x5x3xf32>, tensor<2x5xi64> -> tensor<?x3xf32, #kina.layout<["V", 3], host>>
   func.return
 }
-
-// CHECK-LABEL: func.func @ties(
-func.func @ties(%x: tensor<2x3xbf16>) {
-  // CHECK: kina.equal %x, %x : tensor<2x3xbf16>, tensor<2x3xbf16> -> tensor<2x3xi1>
-  %0 = kina.equal %x, %x : tensor<2x3xbf16>, tensor<2x3xbf16> -> tensor<2x3xi1>
-  // CHECK-NEXT: kina.mask %x, %0 : tensor<2x3xbf16>, tensor<2x3xi1> -> tensor<2x3xbf16>
-  %1 = kina.mask %x, %0 : tensor<2x3xbf16>, tensor<2x3xi1> -> tensor<2x3xbf16>
-  func.return
-}
