@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, zip_longest
 
@@ -271,15 +271,18 @@ def source(case: Case, name: str) -> str:
 
 def expression(case: Case, names: list[str]) -> str:
     """The application on named operands."""
-    return expression_of(case.op, case.attributes, names, case.types[0].dtype)
+    return expression_of(case.op, case.attributes, names, case.types)
 
 
 def expression_of(
-    op: str, attributes: tuple[tuple[str, Attribute], ...], names: list[str], dtype: DType
+    op: str,
+    attributes: tuple[tuple[str, Attribute], ...],
+    names: list[str],
+    types: Sequence[TensorType],
 ) -> str:
     """An application as a user writes it: by its operator if it has one, else as a method."""
     symbol = OPS[op].symbol
-    if symbol is not None and dtype.name in OPS[op].symbol_dtypes:
+    if symbol is not None and types[0].dtype.name in OPS[op].symbol_dtypes:
         return f"{names[0]} {symbol} {names[1]}" if len(names) == 2 else f"{symbol}{names[0]}"
     extra = [_argument(key, value) for key, value in attributes]
     if not names:

@@ -28,7 +28,7 @@ class Application:
         """The program."""
         names = [f"p{i}" for i in range(len(self.types))]
         parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, self.types, strict=True))
-        body = expression_of(self.op, self.attributes, names, self.types[0].dtype)
+        body = expression_of(self.op, self.attributes, names, self.types)
         return f"let f = fn({parameters}) -> {self.result} {{ {body} }}"
 
 

@@ -375,8 +375,8 @@ class _Maker:
 
     def _number(self) -> None:
         """A bare number beside a tensor, on either side."""
-        ops = [op for op in OPS.values() if len(op.alike) == 2 and op.alike.start == 0]
-        op = self.choose.one(ops)
+        ops = [name for name, op in OPS.items() if op.alike == range(2)]
+        op = OPS[self.choose.one(ops)]
         fitting = [
             p
             for p in range(len(self.function.values))
