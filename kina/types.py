@@ -117,6 +117,8 @@ class Signature:
     result: Type
     sizes: tuple[SizeParameter, ...] = ()
     """The parameters that are sizes, which stand between the tensors."""
+    aliases: tuple[tuple[int, int], ...] = ()
+    """Of a compiled function: the parameters and results that may be one memory, in pairs."""
 
     @property
     def results(self) -> tuple[TensorType, ...]:
@@ -145,4 +147,15 @@ class Signature:
     def __str__(self) -> str:
         tensors = (f"{p.name}: {p.type}" for p in self.parameters)
         shown = self.in_order(tensors, (f"{size.name}: size" for size in self.sizes))
-        return f"{self.name}({', '.join(shown)}) -> {self.result}"
+        return f"{self.name}({', '.join(shown)}) -> {self.result}{self._shared()}"
+
+    def _shared(self) -> str:
+        names = self.output_names
+        pairs = [f"{names[r]} may be {self.parameters[p].name}" for p, r in self.aliases]
+        return f", {', '.join(pairs)}" if pairs else ""
+
+    @property
+    def output_names(self) -> list[str]:
+        """What the memory of each result is called."""
+        count = len(self.results)
+        return ["out"] if count == 1 else [f"out{position}" for position in range(count)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.context import Context
@@ -23,6 +23,7 @@ from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
 from kina.machine import MACHINES
+from kina.passes.export_c import read_aliases
 from kina.passes.inline_calls import CALLS, callee_name
 from kina.passes.schedule_cpu import KERNELS
 from kina.passes.scheduling.team import RUN
@@ -107,6 +108,7 @@ class Lowering:
     ) -> CompiledFunction:
         signature = self._signatures[function.sym_name.data]
         symbol = options.prefix + signature.name
+        signature = replace(signature, aliases=read_aliases(exported[symbol]))
         messages = _strings(exported[symbol].attributes.get("status_messages"))
         ranges = index_ranges(function)
         return CompiledFunction(signature, symbol, messages, ranges, threads=RUN in exported)

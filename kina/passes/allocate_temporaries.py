@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func, tensor
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.passes import ModulePass
 
 from kina.machine import MACHINES, USUAL
+from kina.passes.lowering.layout import TAKEN
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.invocations import lower_invocations, place_results
+from kina.passes.scheduling.taken import fill_result
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,9 @@ def _allocate(function: func.FuncOp) -> None:
         block for op in function.walk() for region in op.regions for block in region.blocks
     ]:
         lower_invocations(block, buffers)
+    for op in list(function.walk()):
+        if isinstance(op, GenericOp) and TAKEN in op.attributes:
+            fill_result(op, buffers)
     for op in list(function.walk()):
         if isinstance(op, tensor.EmptyOp):
             buffers.own(op)

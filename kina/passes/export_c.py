@@ -41,11 +41,21 @@ from kina.passes.builder import Builder
 from kina.passes.derived_sizes import derive, derived
 from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.located import stamp
-from kina.passes.lowering.functions import READ_SIZES
+from kina.passes.lowering.functions import ALIASES, READ_SIZES
 from kina.types import Dim
 
 OUTPUT_ATTRIBUTES = DictionaryAttr({"llvm.noalias": UnitAttr()})
 """An output overlaps no other argument."""
+SHARED_ATTRIBUTES = DictionaryAttr({})
+"""An output may be the memory of an input."""
+
+
+def read_aliases(function: FuncOp) -> tuple[tuple[int, int], ...]:
+    """The parameters and results that may be one memory, in pairs, as lower-kina says."""
+    pairs = cast(
+        "ArrayAttr[ArrayAttr[IntegerAttr]]", function.attributes.get(ALIASES, ArrayAttr([]))
+    )
+    return tuple((pair.data[0].value.data, pair.data[1].value.data) for pair in pairs)
 
 
 def read_dims(function: FuncOp, key: str) -> list[list[Dim]]:
@@ -150,9 +160,14 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
     function.attributes["symbols"] = ArrayAttr(StringAttr(symbol) for symbol in symbols)
     function.update_function_type()
     inputs = len(symbols) + len(parameters)
-    attributes = [DictionaryAttr({})] * inputs + [OUTPUT_ATTRIBUTES] * len(result_dims)
+    attributes = [DictionaryAttr({})] * inputs + _output_attributes(function, len(result_dims))
     function.properties["arg_attrs"] = ArrayAttr(attributes)
     region_dce(function.body)  # the sizes that symbols have replaced
+
+
+def _output_attributes(function: FuncOp, count: int) -> list[DictionaryAttr]:
+    shared = {result for _, result in read_aliases(function)}
+    return [SHARED_ATTRIBUTES if i in shared else OUTPUT_ATTRIBUTES for i in range(count)]
 
 
 def _add_symbols(exporter: _Exporter, symbols: Sequence[str]) -> None:

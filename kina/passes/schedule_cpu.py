@@ -24,6 +24,7 @@ from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
+from kina.passes.scheduling.taken import where_needed
 
 KERNELS = "kina.kernels"
 """The module's attribute that says in words what its kernels are, a line each."""
@@ -95,7 +96,7 @@ def _schedule_block(caller: Caller, block: Block) -> None:
             pending.append(step)
         else:
             for kernel in pending:
-                launch(caller, kernel, Builder(step))
+                launch(caller, kernel, where_needed(kernel, caller.buffers, Builder(step)))
             pending.clear()
             _read_stored(step, plan, caller.buffers)
     lower_invocations(block, caller.buffers)

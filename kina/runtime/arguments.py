@@ -260,15 +260,21 @@ def _checked_output(what: str, type_: TensorType, shape: tuple[int, ...], value:
 
 
 def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) -> None:
-    if not _any_overlap(bound.inputs, arrays):
+    one = {
+        parameter: result
+        for parameter, result in signature.aliases
+        if arrays[result].ctypes.data == bound.inputs[parameter].ctypes.data
+    }
+    inputs = [array for place, array in enumerate(bound.inputs) if place not in one]
+    if not _any_overlap(inputs, arrays):
         return
     names = [f"parameter '{parameter.name}'" for parameter in signature.parameters]
     others = list(zip(names, bound.inputs, strict=True))
     for index, array in enumerate(arrays):
         name = "out" if len(arrays) == 1 else f"out[{index}]"
-        for other, memory in others:
+        for place, (other, memory) in enumerate(others):
             # Both are contiguous, so the bounds decide exactly.
-            if np.may_share_memory(array, memory):
+            if one.get(place) != index and np.may_share_memory(array, memory):
                 raise KinaValueError(f"{signature.name}: {name} overlaps {other}")
         others.append((name, array))
 

@@ -172,12 +172,18 @@ class _Writer:
     def apart(self) -> Iterator[str]:
         """That `out` and the inputs are arrays with memory of their own; most are."""
         yield "flags.owndata"
+        shared = self.shared()
         for name in self.inputs:
-            yield f"f_{name}.owndata and {name} is not out"
+            yield f"f_{name}.owndata" + ("" if name in shared else f" and {name} is not out")
 
     def disjoint(self, pointer: str, name: str) -> str:
-        """That `out`, at `q`, shares no byte with an input."""
-        return f"not -out.nbytes < q - {pointer} < {name}.nbytes"
+        """That `out`, at `q`, shares no byte with an input, or is one that it may be."""
+        apart = f"not -out.nbytes < q - {pointer} < {name}.nbytes"
+        return f"(q == {pointer} or {apart})" if name in self.shared() else apart
+
+    def shared(self) -> set[str]:
+        """The inputs that a single result may be."""
+        return {self.inputs[parameter] for parameter, _ in self.signature.aliases}
 
     def assigned(self, names: Sequence[str], values: Iterable[str]) -> str:
         """Assignments, one per name."""

@@ -19,9 +19,11 @@ _INTRODUCTION = """\
  *
  * Arrays are contiguous, row-major and aligned to their element type. Sizes come first, in the
  * order in which the program names them; each is at least 1. Outputs belong to the caller and must
- * not overlap an input or each other. A function returns 0 if all went well, n > 0 if its n-th
- * check failed, -1 if memory ran out; then the outputs' contents are unspecified. Inputs are never
- * written. Any number of threads may call the functions at once.
+ * not overlap an input or each other. Where a function says that an output may be an input, the two
+ * pointers may be equal: then only what changes is written. A function returns 0 if all went well,
+ * n > 0 if its n-th check failed, -1 if memory ran out; then the outputs' contents are unspecified,
+ * but for one that is an input: it is as it was. Other inputs are never written. Any number of
+ * threads may call the functions at once.
  *
  * Bool is one byte, 0 or 1. I4 is one byte per element, sign-extended. BF16, F16, F8E4M3 and
  * F8E5M2 are given as their bits.
@@ -63,14 +65,25 @@ def _set_threads(functions: Sequence[CompiledFunction]) -> list[str]:
 
 def _prototype(function: CompiledFunction) -> str:
     arguments = ",\n".join(f"    {argument}" for argument in _arguments(function))
-    return f"/* {function.name} */\nint32_t {function.symbol}(\n{arguments}\n);\n"
+    return (
+        f"/* {function.name}{_shared(function)} */\nint32_t {function.symbol}(\n{arguments}\n);\n"
+    )
+
+
+def _shared(function: CompiledFunction) -> str:
+    """Which outputs may be inputs; a name in a comment may hold what ends comments nowhere."""
+    signature = function.signature
+    pairs = [
+        f"{signature.output_names[result]} may be {signature.parameters[parameter].name}"
+        for parameter, result in signature.aliases
+    ]
+    return f": {', '.join(pairs)}" if pairs else ""
 
 
 def _arguments(function: CompiledFunction) -> Iterator[str]:
     """Each argument's type, with its name in a comment."""
     signature = function.signature
-    results = signature.results
-    outputs = ["out"] if len(results) == 1 else [f"out{i}" for i in range(len(results))]
+    results, outputs = signature.results, signature.output_names
     for symbol in signature.symbols:
         yield f"int64_t /* {symbol} */"
     for parameter in signature.parameters:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import FunctionType
 from xdsl.dialects.linalg.ops import FillOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.passes.builder import Builder
 from kina.passes.lowering.generic import Access, whole
@@ -32,6 +33,8 @@ class Lowering:
     size_parameters: Mapping[str, Sequence[str]]
     """Of each function, the symbols that `size` parameters bind."""
     sizes: Sizes = field(default_factory=Sizes)
+    taking: AbstractSet[Operation] = frozenset()
+    """The updates that write into the memory of what they update."""
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def value(self, old: SSAValue) -> SSAValue:

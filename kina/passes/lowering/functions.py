@@ -26,10 +26,13 @@ from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type
 from kina.passes.lowering.table import LOWERINGS
+from kina.passes.lowering.updates import Updates, aliases
 from kina.types import Dim, Placement
 from kina.types import TensorType as KinaType
 
 PARAMETER_NAME = "kina.name"
+ALIASES = "aliases"
+"""The attribute with the parameters and results that may be one memory, in pairs."""
 
 READ_SIZES = "size_parameters"
 """The attribute of a lowered function with the names of its `size` parameters."""
@@ -142,8 +145,14 @@ def _contract(
         "parameter_dims": ArrayAttr(_dims(type_.dims) for type_ in inputs),
         "parameter_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in inputs),
         "result_dims": ArrayAttr(_dims(type_.dims) for type_ in outputs),
+        **_aliases(function),
         "result_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in outputs),
     }
+
+
+def _aliases(function: FuncOp) -> dict[str, Attribute]:
+    pairs = [ArrayAttr(IntegerAttr(place, i64) for place in pair) for pair in aliases(function)]
+    return {ALIASES: ArrayAttr(pairs)} if pairs else {}
 
 
 def _dims(dims: Sequence[Dim]) -> ArrayAttr[Attribute]:
@@ -161,6 +170,8 @@ def _lower_body(
             f"function {function.sym_name.data} has {len(function.body.blocks)} blocks, expected 1",
         )
     old, arguments = function.body.block, state.builder.block.args
+    updates = Updates(old)
+    state.taking = updates.taking
     for before, after in zip(old.args, arguments, strict=False):
         after.location = before.location
         state.bind(before, after)
@@ -168,7 +179,7 @@ def _lower_body(
         argument.name_hint = size
         state.sizes.take(size, state.builder.append(IndexCastOp(argument, INDEX)))
     _take_sizes(state, inputs)
-    for op in old.ops:
+    for op in updates.order:
         state.builder.location = op.location
         _lower_operation(state, op)
 

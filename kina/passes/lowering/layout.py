@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, cf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, UnitAttr, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.dialects.utils import split_dynamic_index_list
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from kina.dialects.layout import (
     CheckWindowOp,
@@ -33,6 +33,11 @@ from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.places import prefix
 from kina.passes.lowering.storage import tensor_type
 from kina.types import Dim
+
+OVERWRITES = "kina.overwrites"
+"""Marks loops that fill a window of what has been written before."""
+TAKEN = "kina.taken"
+"""Marks the copy of a parameter that is none where the parameter is the result's memory."""
 
 Start = int | SSAValue
 """Where a window starts: known now, or an index."""
@@ -77,7 +82,8 @@ def lower_concat(state: Lowering, op: ConcatOp) -> None:
     target = state.empty_like(op.kina_type)
     for operand in op.inputs:
         dims = from_ir(operand.type).dims
-        target = _overwritten(state, target, state.value(operand), axis, start, dims)
+        new = state.value(operand)
+        target = _overwritten(state, target, new, axis, start, dims)
         size = dims[axis]
         assert isinstance(size, int)
         start += size
@@ -92,10 +98,20 @@ def lower_update(state: Lowering, op: UpdateOp) -> None:
 
 def lower_overwrite(state: Lowering, op: UpdateOp | OverwriteOp) -> None:
     """Lower to a copy of the operand, of which a window is then filled."""
-    target = _copied(state, state.value(op.operand), state.empty_like(op.kina_type))
+    target = _target(state, op)
     start, dims = _start(state, op.at), from_ir(op.new.type).dims
     new = state.value(op.new)
-    state.bind(op.result, _overwritten(state, target, new, op.axis_value, start, dims))
+    result = _overwritten(state, target, new, op.axis_value, start, dims, OVERWRITES)
+    state.bind(op.result, result)
+
+
+def _target(state: Lowering, op: UpdateOp | OverwriteOp) -> SSAValue:
+    """The tensor that a window is filled in: a copy of the operand, or itself if it is taken."""
+    operand = state.value(op.operand)
+    if op in state.taking and not isinstance(op.operand, BlockArgument):
+        return operand
+    mark = TAKEN if op in state.taking else None
+    return _copied(state, operand, state.empty_like(op.kina_type), mark)
 
 
 def lower_check_window(state: Lowering, op: CheckWindowOp) -> None:
@@ -162,10 +178,16 @@ def _copy(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
     return [elements[0]]
 
 
-def _copied(state: Lowering, source: SSAValue, target: SSAValue) -> SSAValue:
+def _copied(
+    state: Lowering, source: SSAValue, target: SSAValue, mark: str | None = None
+) -> SSAValue:
     """`source`, written to `target` of the same shape."""
     rank = len(tensor_of(source).get_shape())
-    return generic(state.builder, rank, [whole(source)], [whole(target)], _copy)[0]
+    copied = generic(state.builder, rank, [whole(source)], [whole(target)], _copy)[0]
+    if mark is not None:
+        assert isinstance(copied, OpResult)
+        copied.op.attributes[mark] = UnitAttr()
+    return copied
 
 
 def _overwritten(
@@ -175,9 +197,10 @@ def _overwritten(
     axis: int,
     start: Start,
     dims: tuple[Dim, ...],
+    mark: str | None = None,
 ) -> SSAValue:
     """`target` with `new`, of these dimensions, in a window."""
-    filled = _copied(state, new, _extract(state, target, axis, start, dims))
+    filled = _copied(state, new, _extract(state, target, axis, start, dims), mark)
     offsets, sizes = _places(axis, start, dims), _sizes(state, dims)
     static_offsets, given = split_dynamic_index_list(offsets, DYNAMIC_INDEX)
     static_sizes, symbols = split_dynamic_index_list(sizes, DYNAMIC_INDEX)

@@ -74,7 +74,7 @@ class Buffers:
 
     def store_in(self, value: SSAValue, destination: SSAValue) -> None:
         """Says that `value` is computed straight into the memref `destination`."""
-        self._pointers[base_of(value)] = self._pointer(destination)
+        self._pointers[base_of(value)] = self.to_pointer(destination)
 
     def write_in(self, value: SSAValue, home: SSAValue) -> None:
         """Says that `value` is computed straight into a window of `home`."""
@@ -91,7 +91,7 @@ class Buffers:
     def _find(self, base: SSAValue) -> SSAValue:
         op = owner(base)
         if isinstance(op, bufferization.ToTensorOp):
-            return self._pointer(op.memref)
+            return self.to_pointer(op.memref)
         if base in self.computed:
             return self._allocate(base)
         # A literal, or what an op outside of the kernels made.
@@ -101,7 +101,7 @@ class Buffers:
         view = bufferization.ToBufferOp.create(
             operands=[base], result_types=[kind], properties={"read_only": UnitAttr()}
         )
-        return self._pointer(Builder(op.next_op).value(view))
+        return self.to_pointer(Builder(op.next_op).value(view))
 
     def tensor(self, value: SSAValue, at: Builder) -> SSAValue:
         """`value` read back from its memory."""
@@ -185,7 +185,7 @@ class Buffers:
         assert first is not None
         return first
 
-    def _pointer(self, buffer: SSAValue) -> SSAValue:
+    def to_pointer(self, buffer: SSAValue) -> SSAValue:
         """`buffer` without its shape, right after it (or after what it was cast from)."""
         while isinstance(op := owner(buffer), memref.ReinterpretCastOp | memref.CastOp):
             buffer = op.source

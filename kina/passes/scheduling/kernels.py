@@ -28,6 +28,7 @@ from kina.passes.scheduling.graph import (
     viewed,
 )
 from kina.passes.scheduling.storing import stored
+from kina.passes.scheduling.taken import is_ordered, read_before
 
 # Ops that only name sizes, constants and tensors: they never order anything.
 NAMES = (
@@ -151,7 +152,9 @@ class Plan:
             if op.results and op.results[-1] in stages:
                 self._place(stages[op.results[-1]])
             elif isinstance(op, tensor.InsertSliceOp):
-                self._position[op.result] = self._position[op.source]
+                self._position[op.result] = max(
+                    self._position[op.source], self._position.get(op.dest, 0)
+                )
             elif not isinstance(op, NAMES) and not (op.results and op.results[-1] in self.nodes):
                 self._keep(op)
         self._choose_outputs()
@@ -182,6 +185,7 @@ class Plan:
 
     def _fuse(self) -> dict[SSAValue, Stage]:
         in_memory = stored(self.nodes, self._wanted, self._machine)
+        in_memory |= read_before(self._block, self.nodes)
         self._wanted |= in_memory
         behind = Behind(self.nodes, in_memory, self._machine)
         stages: dict[SSAValue, Stage] = {}
@@ -211,6 +215,8 @@ class Plan:
         bases = [viewed(v) for v in (*stage.captured, *stage.scalars, *others)]
         finished = [self._position[v] + 1 for v in bases if v in self._position]
         earliest = max([0, *(p for _, _, p in leaves), *finished])
+        if is_ordered(stage.node.op):
+            earliest = len(self.steps)
         for position in reversed(range(earliest, len(self.steps))):
             kernel = self.steps[position]
             if isinstance(kernel, Kernel) and fits(kernel, stage) and related(kernel, stage):
@@ -265,8 +271,13 @@ def fills(op: tensor.ExtractSliceOp) -> bool:
 
 
 def fits(kernel: Kernel, stage: Stage) -> bool:
-    """Whether a stage may run in a kernel at all: a scan is one by itself."""
-    return not stage.node.is_scan and not any(made.node.is_scan for made in kernel.stages)
+    """Whether a stage may run in a kernel at all: some are one by themselves.
+
+    A scan, and what writes over elements that others read before.
+    """
+    return not any(
+        made.node.is_scan or is_ordered(made.node.op) for made in (stage, *kernel.stages)
+    )
 
 
 def related(kernel: Kernel, stage: Stage) -> bool:
