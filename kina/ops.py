@@ -22,6 +22,7 @@ class Family(Enum):
     CHOICE = "choice"
     REDUCE = "reduce"
     NORMALIZE = "normalize"
+    FIBER = "fiber"
     INDEXING = "indexing"
     SHAPING = "shaping"
     CAST = "cast"
@@ -68,6 +69,8 @@ class Op:
     """The scalar operation on Bool."""
     numpy: str = ""
     """The NumPy twin, where one function is the whole meaning."""
+    composite: bool = False
+    """Whether `decompose-kina` writes it as other operations."""
     in_float64: bool = False
     """Whether the twin computes in float64: the operation promises accuracy instead of bits."""
 
@@ -135,6 +138,11 @@ OPS: dict[str, Op] = {
         Op("ceil", Family.UNARY, ("operand",), FREM, float_op="math.ceil", numpy="ceil"),
         Op("round", Family.UNARY, ("operand",), FREM, float_op="math.roundeven", numpy="rint"),
         Op("stop_gradient", Family.UNARY, ("operand",), ANY),
+        *(
+            Op(name, Family.UNARY, ("operand",), FREM, composite=True, in_float64=True)
+            for name in ("sigmoid", "log_sigmoid", "softplus", "silu", "gelu", "gelu_tanh")
+        ),
+        Op("xlogy", Family.BINARY, ("left", "right"), FREM, composite=True, in_float64=True),
         Op("add", Family.BINARY, ("left", "right"), NUMERIC, symbol="+", float_op="arith.addf",
            int_op="arith.addi", numpy="add"),
         Op("sub", Family.BINARY, ("left", "right"), NUMERIC, symbol="-", float_op="arith.subf",
@@ -148,7 +156,7 @@ OPS: dict[str, Op] = {
            int_op="arith.maxsi"),
         Op("minimum", Family.BINARY, ("left", "right"), NUMERIC, float_op="arith.minimumf",
            int_op="arith.minsi"),
-        Op("clamp", Family.TERNARY, ("operand", "low", "high"), NUMERIC),
+        Op("clamp", Family.TERNARY, ("operand", "low", "high"), NUMERIC, composite=True),
         Op("bit_and", Family.BINARY, ("left", "right"), INTS, int_op="arith.andi",
            numpy="bitwise_and"),
         Op("bit_or", Family.BINARY, ("left", "right"), INTS, int_op="arith.ori",
@@ -175,8 +183,13 @@ OPS: dict[str, Op] = {
         Op("reshape", Family.SHAPING, ("operand",), ANY, ("dims",)),
         Op("reduce", Family.REDUCE, ("operand",), ANY, ("op", "axis")),
         Op("reduce_keep", Family.REDUCE, ("operand",), ANY, ("op", "axis")),
-        Op("softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
-        Op("log_softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",)),
+        Op("softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",), composite=True),
+        Op("log_softmax", Family.NORMALIZE, ("operand",), FREM, ("axis",), composite=True),
+        Op("logsumexp", Family.FIBER, ("operand",), FREM, ("axis",), composite=True),
+        Op("rms_norm", Family.FIBER, ("operand", "weight"), FREM, ("axis", "eps"),
+           composite=True),
+        Op("layer_norm", Family.FIBER, ("operand", "weight", "bias"), FREM, ("axis", "eps"),
+           composite=True),
         Op("gather", Family.INDEXING, ("values", "indices"), ANY, device=False),
         Op("take_along_axis", Family.INDEXING, ("values", "indices"), ANY, ("axis",),
            device=False),
@@ -189,7 +202,7 @@ OPS: dict[str, Op] = {
            named=("at",)),
         Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
         Op("cumsum", Family.SCAN, ("operand",), NUMERIC, ("axis",)),
-        Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC),
+        Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC, composite=True),
     )
 }  # fmt: skip
 """Every operation by its name."""

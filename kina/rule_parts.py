@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from kina.dtypes import DTYPES, DType
 from kina.types import Dim, Placement, TensorType, format_dims
 
-Attribute = int | str | DType | tuple[Dim, ...]
-"""A compile-time argument: an axis, the word of `op=`, a dtype, or dimensions."""
+Attribute = int | float | str | DType | tuple[Dim, ...]
+"""A compile-time argument: an axis, a value of F32, the word of `op=`, a dtype, or dimensions."""
 
 Attributes = Mapping[str, Attribute]
 

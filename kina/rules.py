@@ -16,6 +16,7 @@ from kina.dims import DimError, multiply
 from kina.dtypes import BOOLS, DTYPES, I64, INTS, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
 from kina.rule_elementwise import check_dtypes, choice, comparison, same_type
+from kina.rule_fibers import logsumexp, norm
 from kina.rule_parts import (
     Attribute,
     Attributes,
@@ -232,11 +233,13 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
     Family.SCAN: _normalize,
+    Family.FIBER: norm,
 }
 
 _RULES: dict[str, Rule] = {
     "gather": _gather,
     "reshape": _reshape,
+    "logsumexp": logsumexp,
     "iota": layout_rules.iota,
     "transpose": layout_rules.transpose,
     "slice": layout_rules.slice_,

@@ -13,6 +13,7 @@ from kina.dialects import (
     choice,
     contraction,
     elementwise,
+    fibers,
     indexing,
     integers,
     internal,
@@ -31,7 +32,7 @@ from kina.ops import OPS
 from kina.rules import Attributes
 
 _MODULES = (
-    *(elementwise, choice, integers, shaping, layout, reduce, normalize, indexing),
+    *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),
     *(contraction, scan),
     *(call, internal, vjp, invoke),
 )

@@ -12,7 +12,15 @@ from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.types import Signature
 
-_FOREIGN_NAMES = {"dim": "axis", "keepdims": "reduce_keep", "keepdim": "reduce_keep"}
+_FOREIGN_NAMES = {
+    "dim": "axis",
+    "keepdims": "reduce_keep",
+    "keepdim": "reduce_keep",
+    "epsilon": "eps",
+    "gamma": "weight",
+    "scale": "weight",
+    "beta": "bias",
+}
 
 
 _POSITIONS = frozenset({"start", "at"})
@@ -87,6 +95,8 @@ def _named_target(
         if not report.full:
             meant = _FOREIGN_NAMES.get(name)
             help_ = f"did you mean `{meant}`?" if meant else report.suggest(name, shape.all)
+            if meant == "reduce_keep" and callee != "reduce":
+                help_ = "the axis goes: .reshape([…]) gives it back with size 1"
             message = f"{callee}: unknown argument `{name}`, expected {_list(shape.all)}"
             report.error(message, target.extent, shape.notes(report), help_)
         return None
@@ -135,7 +145,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
     if position is not None:
         return f"a position is always named: {position}=…"
     if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
-        return "the axis is always named: axis=…"
+        named = ", ".join(f"{name}=…" for name in shape.named)
+        return f"the axis is always named: {named}"
     if isinstance(value, Name) and "op" in shape.named:
         return f"the reduction is always named: op={value.name}"
     return None

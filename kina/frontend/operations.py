@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from kina.dtypes import I64, DType
+from kina.dtypes import F32, I64, DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
 from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
 from kina.frontend.decimals import is_rounder, shown
-from kina.frontend.exact import Number, NumberError, Scalar, convert
+from kina.frontend.exact import Number, NumberError, Scalar, convert, read_number
 from kina.frontend.meaning import WRONG, Meaning, TupleValue
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Value
@@ -26,6 +26,15 @@ Operand = tuple[Meaning, Expr]
 
 _MOST_DIGITS = 19
 """Of an axis; more is past 64 bits."""
+
+
+def _positive(node: Expr | Dims) -> Number:
+    """A number above 0; a NumberError, if it is none."""
+    number = read_number(node.text) if isinstance(node, NumberExpr) else None
+    if number is None or number.value == 0:
+        found = "0" if number is not None else "not a positive number"
+        raise NumberError(f"eps is {found}, expected a number above 0 such as eps=1e-5")
+    return number
 
 
 class OperationChecker:
@@ -204,8 +213,9 @@ class OperationChecker:
         self, op: str, bound: Bound
     ) -> tuple[dict[str, Attribute], dict[str, Extent]] | None:
         """The compile-time arguments of `op` and their places; None if one is wrong."""
-        readers = {
+        readers: dict[str, Callable[[str, Expr | Dims], Attribute | None]] = {
             "axis": self._axis,
+            "eps": self._eps,
             "op": self._word,
             "dtype": self._dtype,
             "dims": self._dims,
@@ -232,6 +242,18 @@ class OperationChecker:
         message = f"{op}: the axis {problem}, expected for example axis=1"
         self._report.error(message, node.extent)
         return None
+
+    def _eps(self, op: str, node: Expr | Dims) -> float | None:
+        """A positive number, rounded once to F32."""
+        try:
+            number = _positive(node)
+            value = float(convert(number, F32))
+        except NumberError as error:
+            self._report.error(f"{op}: {error}", node.extent)
+            return None
+        if is_rounder(number.value, value):
+            self.warn_rounder(number, value, F32, node.extent)
+        return value
 
     def _word(self, op: str, node: Expr | Dims) -> str | None:
         words = list(REDUCTIONS)

@@ -30,6 +30,7 @@ from kina.dialects.elementwise import (
     SubOp,
     UnaryOp,
 )
+from kina.dialects.fibers import FiberOp
 from kina.dialects.internal import ScatterAddOp
 from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
@@ -38,15 +39,14 @@ from kina.dialects.scan import CumsumOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32, I4, I8
+from kina.passes.decomposition.composites import DecomposeComposite
 from kina.passes.decomposition.contraction import CONTRACTION_PATTERNS
 from kina.passes.expand_math import NONPOSITIVE, SUMMED
 from kina.passes.located import rewrite
+from kina.passes.notes import NAN_ELSEWHERE
 from kina.types import Dim
 
-NAN_ELSEWHERE = "nan_elsewhere"
-"""A discardable attribute of a max: where it meets a NaN its users give NaN in any case."""
-
-_ARITHMETIC = (UnaryOp, BinaryOp, ClampOp, NormalizeOp, ReductionOp, CumsumOp)
+_ARITHMETIC = (UnaryOp, BinaryOp, ClampOp, NormalizeOp, FiberOp, ReductionOp, CumsumOp)
 
 
 class ComputeInF32(RewritePattern):
@@ -152,6 +152,7 @@ DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     DecomposeClamp(),
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),
+    DecomposeComposite(),
     *CONTRACTION_PATTERNS,
     CumsumOfNibbles(),
 )

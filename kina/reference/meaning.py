@@ -155,6 +155,30 @@ def _log_softmax(site: Site, operands: Sequence[Array]) -> Array:
     return narrow(_to_f32(shifted - np.log(total)), site.dtype)
 
 
+def _logsumexp(site: Site, operands: Sequence[Array]) -> Array:
+    """The maximum where it is infinite."""
+    exact = widen(operands[0], site.dtype).astype(np.float64)
+    largest = np.asarray(np.max(exact, axis=site.axis))
+    total = np.sum(np.exp(_shifted(site, operands[0])), axis=site.axis)
+    result = np.asarray(np.where(np.isinf(largest), largest, largest + np.log(total)))
+    return narrow(_to_f32(result), site.dtype)
+
+
+def _norm(site: Site, operands: Sequence[Array]) -> Array:
+    """rms_norm, and layer_norm, which has a bias."""
+    wide: list[Array] = [widen(x, site.dtype).astype(np.float64) for x in operands]
+    value, *parameters = wide
+    eps = site.attributes["eps"]
+    assert isinstance(eps, float)
+    if len(parameters) == 2:
+        value = value - np.mean(value, axis=site.axis, keepdims=True)
+    square = np.mean(value * value, axis=site.axis, keepdims=True)
+    along = [size if axis == site.axis else 1 for axis, size in enumerate(value.shape)]
+    weight, *bias = (parameter.reshape(along) for parameter in parameters)
+    result = np.asarray(value / np.sqrt(square + eps) * weight)
+    return narrow(_to_f32(np.asarray(result + bias[0]) if bias else result), site.dtype)
+
+
 def _gather(site: Site, operands: Sequence[Array]) -> Array:
     values, indices = operands
     return values[indices]
@@ -221,6 +245,9 @@ _OPS: dict[str, Meaning] = {
     "reshape": _reshape,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
+    "logsumexp": _logsumexp,
+    "rms_norm": _norm,
+    "layer_norm": _norm,
     "gather": _gather,
     "take_along_axis": _take_along_axis,
     "iota": _iota,

@@ -128,6 +128,15 @@ def _take_along_axis(op: Op, dtype: str) -> Iterator[Case]:
             yield (values, indices), attributes
 
 
+def _norm(op: Op, dtype: str) -> Iterator[Case]:
+    for (operand,), attributes in _axes(op, dtype):
+        axis = attributes["axis"]
+        assert isinstance(axis, int)
+        weight = operand.with_dims((operand.dims[axis],))
+        parameters = [weight] * (len(op.operands) - 1)
+        yield (operand, *parameters), {**attributes, "eps": 1e-5}
+
+
 def _gather(op: Op, dtype: str) -> Iterator[Case]:
     for table in ((7, 3), ("V", "D"), ("V", 1)):
         for indices in ((), (4,), ("B", "T"), ("B", "V")):
@@ -142,13 +151,14 @@ def _matmul(op: Op, dtype: str) -> Iterator[Case]:
 CASES = {
     **dict.fromkeys(ELEMENTWISE, _plain),
     Family.NORMALIZE: _axes,
+    Family.FIBER: _norm,
     Family.REDUCE: _reduce,
     Family.SHAPING: _shaping,
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
     Family.SCAN: _axes,
 }
-SPECIAL = {"gather": _gather, "take_along_axis": _take_along_axis}
+SPECIAL = {"logsumexp": _axes, "gather": _gather, "take_along_axis": _take_along_axis}
 
 
 def _function(name: str, op: Op, parameters: Operands, attributes: Attributes) -> FuncOp:

@@ -20,7 +20,7 @@ ORDER = (
     ("contraction",),
     ("ops",),
     ("rule_parts",),
-    ("rule_elementwise",),
+    ("rule_elementwise", "rule_fibers"),
     ("layout_rules",),
     ("rules",),
     ("calls", "gradients", "arrays"),

@@ -28,6 +28,9 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "softmax": {"axis": 1},
     "log_softmax": {"axis": 1},
     "cumsum": {"axis": 1},
+    "logsumexp": {"axis": 1},
+    "rms_norm": {"axis": 1, "eps": 1e-5},
+    "layer_norm": {"axis": 1, "eps": 1e-5},
     "take_along_axis": {"axis": 1},
     "cast": {"dtype": I32},
     "iota": {"dims": (2, 3), "axis": 1},
@@ -52,6 +55,9 @@ def operands(op: str, dtype: str | None = None, place: Placement = HOST) -> list
         return [first, t(2, dtype="I64", place=place)]
     if OPS[op].family is Family.CHOICE:
         return [first, *[t(2, 3, place=place)] * 2]
+    if OPS[op].family is Family.FIBER:
+        parameter = t(3, dtype=first.dtype.name, place=place)
+        return [first, *[parameter] * (len(OPS[op].operands) - 1)]
     if OPS[op].family is Family.CONTRACTION:
         return [first, t(3, 4, dtype=dtype, place=place)]
     if OPS[op].variadic:
@@ -71,6 +77,8 @@ def refusal(op: str, types: list[TensorType], /, **attributes: Attribute) -> Rul
 
 FLOATING = (
     "exp", "log", "expm1", "log1p", "tanh", "erf", "sqrt", "softmax", "log_softmax",
+    "sigmoid", "log_sigmoid", "softplus", "silu", "gelu", "gelu_tanh", "xlogy",
+    "logsumexp", "rms_norm", "layer_norm",
 )  # fmt: skip
 ADMITTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("neg", "add", "sub", "mul", "div", "matmul", "cumsum"), NUMERIC),
@@ -131,6 +139,37 @@ def test_operands_share_a_placement(op: str) -> None:
         error = refusal(op, types, **ATTRIBUTES.get(op, {}))
         assert error.blame == 1
         assert f"is on @{places[1].value}, expected @{places[0].value}" in error.message
+
+
+# Composites along an axis
+
+
+def test_logsumexp_takes_its_axis_away() -> None:
+    assert infer("logsumexp", [t("B", 4, "V")], {"axis": 1}) == t("B", "V")
+    assert infer("logsumexp", [t("V", dtype="BF16")], {"axis": 0}) == t(dtype="BF16")
+    assert refusal("logsumexp", [t(2, 3)], axis=2).blame == "axis"
+
+
+@pytest.mark.parametrize("op", ["rms_norm", "layer_norm"])
+def test_a_norm_has_parameters_along_its_axis(op: str) -> None:
+    count = len(OPS[op].operands) - 1
+    assert infer(op, [t("B", "V", 4), *[t("V")] * count], {"axis": 1, "eps": 1e-5}) == t(
+        "B", "V", 4
+    )
+    wrong = refusal(op, [t(2, 3), *[t(3)] * (count - 1), t(2)], axis=1, eps=1e-5)
+    assert wrong.blame == count
+    assert "has shape [2], expected [3] (axis 1 of [2, 3])" in wrong.message
+    other = refusal(op, [t(2, 3), *[t(3, dtype="F16")] * count], axis=1, eps=1e-5)
+    assert "weight has dtype F16, expected F32 as operand" in other.message
+    assert other.help == "there are no implicit conversions: write .cast(F32)"
+    assert refusal(op, [t(2, 3), *[t(3)] * count], axis=2, eps=1e-5).blame == "axis"
+
+
+@pytest.mark.parametrize("eps", [0.0, -1.0, float("inf"), float("nan")])
+def test_eps_is_a_positive_number(eps: float) -> None:
+    error = refusal("rms_norm", [t(2, 3), t(3)], axis=1, eps=eps)
+    assert error.blame == "eps"
+    assert "is not a positive number" in error.message
 
 
 # Matrix products

@@ -26,7 +26,7 @@ from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
 from kina.types import Placement, TensorType
 
-COMPOSITE = {"clamp", "softmax", "log_softmax", "matmul"}
+COMPOSITE = {name for name, op in OPS.items() if op.composite}
 """Operations that decompose-kina writes as others, so that lower-kina never meets them."""
 
 EXACT = {"math.sqrt", "math.absf", "math.absi", "math.floor", "math.ceil", "math.roundeven"}

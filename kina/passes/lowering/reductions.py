@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 from kina.dialects.reduce import ReductionOp
 from kina.ops import CONTESTS
 from kina.passes.builder import Builder
-from kina.passes.decompose_kina import NAN_ELSEWHERE
 from kina.passes.extrema import settled
 from kina.passes.lowering.combiners import COMBINERS, identity, reduce_fibers
 from kina.passes.lowering.contests import lower_contest
@@ -26,6 +25,7 @@ from kina.passes.lowering.ordered import (
 )
 from kina.passes.lowering.shaping import reshape
 from kina.passes.lowering.storage import compute_element, load, storage_element, store
+from kina.passes.notes import NAN_ELSEWHERE
 from kina.rules import without_axis
 from kina.types import Dim
 

@@ -62,7 +62,11 @@ from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
 LowerOp = Callable[[Lowering, Any], None]
 
 LOWERINGS: dict[type[Operation], LowerOp] = {
-    **{OP_CLASSES[op.name]: lower_elementwise for op in OPS.values() if op.is_elementwise},
+    **{
+        OP_CLASSES[op.name]: lower_elementwise
+        for op in OPS.values()
+        if op.is_elementwise and not op.composite
+    },
     SelectOp: lower_select,
     StopGradientOp: lower_stop_gradient,
     CastOp: lower_cast,

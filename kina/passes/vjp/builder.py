@@ -56,6 +56,13 @@ class GradientBuilder:
         self._block.add_op(op)
         return op.results[0]
 
+    def taken(self) -> list[Operation]:
+        """The operations that were appended, out of the block."""
+        appended = list(self._block.ops)
+        for op in appended:
+            op.detach()
+        return appended
+
     def add(self, left: SSAValue, right: SSAValue) -> SSAValue:
         """`left + right`."""
         return self.emit(AddOp(left, right))
@@ -84,15 +91,30 @@ class GradientBuilder:
         """`value` in F32: a rule of several operations computes there and rounds once."""
         return self.cast(value, F32)
 
+    def along(self, value: SSAValue, axis: int, dims: Sequence[Dim]) -> SSAValue:
+        """A vector along `axis`, repeated along all other axes."""
+        size = type_of(value).dims
+        dims = tuple(dims)
+        behind = len(dims) - axis - 1
+        shaped = self.emit(ReshapeOp(value, size + (1,) * behind)) if behind else value
+        return self.spread(shaped, dims)
+
+    def mean_keep(self, value: SSAValue, axis: int) -> SSAValue:
+        """The mean along `axis`, which stays with size 1."""
+        return self.emit(ReduceKeepOp(value, "mean", axis))
+
     def rounded(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """`value` in the dtype of `like`."""
         return self.cast(value, type_of(like).dtype)
 
-    def exp_of_nonpositive(self, value: SSAValue) -> SSAValue:
+    def noted(self, op: Operation, *notes: str) -> SSAValue:
+        """Append `op` with notes for later passes; its result."""
+        op.attributes.update(dict.fromkeys(notes, UnitAttr()))
+        return self.emit(op)
+
+    def exp_of_nonpositive(self, value: SSAValue, *notes: str) -> SSAValue:
         """exp of what is never above 0, or NaN."""
-        power = ExpOp(value)
-        power.attributes[NONPOSITIVE] = UnitAttr()
-        return self.emit(power)
+        return self.noted(ExpOp(value), NONPOSITIVE, *notes)
 
     def wide_result(self, op: KinaOp) -> SSAValue:
         """The result of a forward operation in F32, as it was before it rounded to its dtype.
@@ -148,6 +170,10 @@ class GradientBuilder:
     def where(self, chosen: SSAValue, value: SSAValue) -> Share:
         """A cotangent that counts where it was chosen, and is exactly 0 elsewhere."""
         return Share(self.select(chosen, value, self.zeros(value)), lambda: chosen)
+
+    def like(self, value: float, other: SSAValue) -> SSAValue:
+        """A float everywhere, of the type of another value."""
+        return self.number(value, type_of(other))
 
     def size(self, dim: Dim, placement: Placement) -> SSAValue:
         """A dimension as a rank-0 F32 tensor; a symbol is the sum of as many ones."""

@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 
 from kina.dialects.contraction import ContractOp, MatmulOp
 from kina.dialects.elementwise import CastOp
+from kina.dialects.fibers import LayerNormOp, LogSumExpOp, RmsNormOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
@@ -22,8 +23,10 @@ from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.vjp import (
+    activations,
     contraction,
     elementwise,
+    fibers,
     indexing,
     layout,
     normalize,
@@ -35,6 +38,7 @@ from kina.passes.vjp.builder import Rule
 
 RULES: dict[type[Operation], Rule] = {
     **{OP_CLASSES[name]: rule for name, rule in elementwise.ELEMENTWISE.items()},
+    **{OP_CLASSES[name]: rule for name, rule in activations.ACTIVATIONS.items()},
     CastOp: elementwise.cast,
     BroadcastOp: shaping.broadcast,
     ReshapeOp: shaping.reshape,
@@ -42,6 +46,9 @@ RULES: dict[type[Operation], Rule] = {
     ReduceKeepOp: reduce.reduction,
     SoftmaxOp: normalize.softmax,
     LogSoftmaxOp: normalize.log_softmax,
+    LogSumExpOp: fibers.logsumexp,
+    RmsNormOp: fibers.rms_norm,
+    LayerNormOp: fibers.layer_norm,
     TakeAlongAxisOp: indexing.take_along_axis,
     SelectAlongAxisOp: indexing.take_along_axis,
     GatherOp: indexing.gather,

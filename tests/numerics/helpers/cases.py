@@ -191,6 +191,13 @@ def _takes(op: str, operand: TensorType) -> Iterator[Case]:
         yield case(op, [operand, TensorType(I64, indices)], axis=axis)
 
 
+def _norms(op: str, operand: TensorType) -> Iterator[Case]:
+    """Along each axis, with parameters of its size."""
+    for axis in range(operand.rank):
+        parameters = [operand.with_dims((operand.dims[axis],))] * (len(OPS[op].operands) - 1)
+        yield case(op, [operand, *parameters], axis=axis, eps=1e-5)
+
+
 def _matmuls(op: str, operand: TensorType) -> Iterator[Case]:
     """The shape as left operand; columns from 1 to more than a vector, few K and many."""
     if operand.rank < 2:
@@ -250,6 +257,8 @@ _SPECIAL = {
     "reduce_keep": _reductions,
     "broadcast": _broadcasts,
     "reshape": _reshapes,
+    "rms_norm": _norms,
+    "layer_norm": _norms,
     "gather": _gathers,
     "take_along_axis": _takes,
     "cast": _casts,

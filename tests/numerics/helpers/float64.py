@@ -85,6 +85,48 @@ def _log_softmax(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.nd
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gelu_tanh(x: np.ndarray) -> np.ndarray:
+    return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+COMPOSITES: dict[str, Callable[..., np.ndarray]] = {
+    "erf": _ERF,
+    "sigmoid": _sigmoid,
+    "log_sigmoid": lambda x: -np.log1p(np.exp(-x)),
+    "softplus": lambda x: np.log1p(np.exp(x)),
+    "silu": lambda x: x * _sigmoid(x),
+    "gelu": lambda x: x * (1 + _ERF(x / math.sqrt(2))) / 2,
+    "gelu_tanh": _gelu_tanh,
+    "xlogy": lambda x, y: np.where(x == 0, 0.0, x * np.log(y)),
+}
+"""Functions of elements that NumPy has not, as the language page defines them."""
+
+
+def _logsumexp(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    return np.log(np.sum(np.exp(x), axis=op.properties["axis"].value.data))
+
+
+def _norm(op: Operation, _shape: tuple[int, ...], x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+    axis, eps = op.properties["axis"].value.data, op.properties["eps"].value.data
+    return normed(x, axis, eps, *rest)
+
+
+def normed(x: np.ndarray, axis: int, eps: float, *rest: np.ndarray) -> np.ndarray:
+    """rms_norm with a weight; layer_norm with a bias too."""
+    along = [size if a == axis else 1 for a, size in enumerate(x.shape)]
+    weight, *bias = (parameter.reshape(along) for parameter in rest)
+    if bias:
+        x = x - x.mean(axis, keepdims=True)
+    result = x / np.sqrt((x * x).mean(axis, keepdims=True) + eps) * weight
+    return result + bias[0] if bias else result
+
+
 def _take(op: Operation, _shape: tuple[int, ...], x: np.ndarray, i: np.ndarray) -> np.ndarray:
     axis = op.properties["axis"].value.data
     return np.take_along_axis(x, np.expand_dims(i, axis), axis).squeeze(axis)
@@ -149,7 +191,10 @@ def _iota(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
 
 _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     **{f"kina.{op.name}": _ufunc(getattr(np, op.numpy)) for op in OPS.values() if op.numpy},
-    "kina.erf": _ufunc(np.vectorize(math.erf, otypes=[np.float64])),
+    **{f"kina.{name}": _ufunc(function) for name, function in COMPOSITES.items()},
+    "kina.logsumexp": _logsumexp,
+    "kina.rms_norm": _norm,
+    "kina.layer_norm": _norm,
     "kina.div": _ufunc(lambda x, y: x / y if x.dtype == np.float64 else np.trunc(x / y)),
     "kina.maximum": _ufunc(np.maximum),
     "kina.minimum": _ufunc(np.minimum),

@@ -79,6 +79,8 @@ def _relative(choose: Chooser, type_: TensorType) -> TensorType:
 def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
     if key == "axis":
         return choose.integer(-2, type_.rank + 1)
+    if key == "eps":
+        return choose.one((1e-5, 1e-5, 0.5, 0.0))
     if key == "size":
         return choose.one(SIZES)
     if key == "axes":
@@ -92,6 +94,20 @@ def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
 
 
 PIECES: dict[str, str] = {
+    "a norm without eps": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1) }",
+    "a norm without axis": "{ x.rms_norm(x.reduce(op=sum, axis=0), eps=1e-5) }",
+    "an eps of 0": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=0) }",
+    "an eps below 0": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=-1e-5) }",
+    "an eps that rounds to 0": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=1e-60) }",
+    "an eps past F32": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=1e39) }",
+    "an eps of too many digits": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=1e9999) }",
+    "an eps that is a tensor": "{ x.rms_norm(x.reduce(op=sum, axis=0), axis=1, eps=x) }",
+    "a norm without weight": "{ x.rms_norm(axis=1, eps=1e-5) }",
+    "a weight of the other axis": "{ x.rms_norm(x.reduce(op=sum, axis=1), axis=1, eps=1e-5) }",
+    "a weight of another dtype": (
+        "{ let w = x.reduce(op=sum, axis=0) in x.layer_norm(w.cast(F16), w, axis=1, eps=1e-5) }"
+    ),
+    "a logsumexp that keeps its axis": "{ x.logsumexp(axis=1) }",
     "an order of axes that is none": "{ x.transpose([0, 0, 1]) }",
     "an order of too few axes": "{ x.transpose([1, 0]) }",
     "an order of symbols": "{ x.transpose([N, 1, 0]) }",

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from helpers.composites import EXACT, normed, slack
 from helpers.expect import Between, Exact, Expectation
 from helpers.rounding import round_f32_integer, round_small
 from kina.arrays import numpy_dtype
@@ -357,6 +358,35 @@ def _shifted(array: np.ndarray, axis: int) -> np.ndarray:
     return wide - np.max(wide, axis=axis, keepdims=True)
 
 
+def _composite(name: str) -> Callable[..., Expectation]:
+    """Within the stated bounds of the exact value."""
+
+    def oracle(dtype, attributes, operands, shape) -> Expectation:
+        exact = np.asarray(EXACT[name](*map(_wide, operands)))
+        # a result past the largest number is infinite, and near it may be
+        allowed = slack(name, exact)
+        return Between(exact - allowed, exact + allowed)
+
+    return oracle
+
+
+def _norm(dtype, attributes, operands, shape) -> Expectation:
+    x, *parameters = map(_wide, operands)
+    eps = float(np.float32(attributes["eps"]))
+    exact, allowed, free = normed(x, attributes["axis"], eps, *parameters)
+    return Between(exact - allowed, exact + allowed, free)
+
+
+def _logsumexp(dtype, attributes, operands, shape) -> Expectation:
+    """Within 4 ulp + 1e-6 of float64; infinite lanes are exact."""
+    axis = attributes["axis"]
+    largest = np.max(_wide(operands[0]), axis=axis)
+    total = np.sum(np.exp(_shifted(operands[0], axis)), axis=axis)
+    exact = np.where(np.isinf(largest), largest, largest + np.log(total))
+    allowed = np.where(np.isfinite(exact), _ulps(exact, 4) + 1e-6, 0.0)
+    return Between(exact - allowed, exact + allowed)
+
+
 def _log_softmax(dtype, attributes, operands, shape) -> Expectation:
     """Within 4 ulp + 1e-6 of float64; infinite lanes are exact."""
     axis = attributes["axis"]
@@ -498,6 +528,10 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "log1p": _transcendental(np.log1p),
     "tanh": _transcendental(np.tanh),
     "erf": _transcendental(np.vectorize(math.erf, otypes=[np.float64])),
+    **{name: _composite(name) for name in EXACT},
+    "logsumexp": _logsumexp,
+    "rms_norm": _norm,
+    "layer_norm": _norm,
     "broadcast": _broadcast,
     "reshape": _reshape,
     "reduce": _reduce,

@@ -13,7 +13,7 @@ from helpers.inputs import PROFILES, random_array
 from helpers.literals import LITERALS, NUMBERS, literal_array
 from kina.contraction import matmul_mismatch
 from kina.dtypes import DTYPES, I64, NUMERIC
-from kina.ops import CONTESTS, OPS, REDUCTIONS
+from kina.ops import CONTESTS, OPS, REDUCTIONS, Family
 from kina.rules import Attribute
 from kina.types import Dim, TensorType
 
@@ -188,6 +188,15 @@ class _Maker:
             assert isinstance(axis, int)
             dims = (*type_.dims[:axis], *type_.dims[axis + 1 :])
             operands.append(self._indices(dims, self._size(type_.dims[axis])))
+        elif OPS[op].family is Family.FIBER:
+            axis = attributes["axis"]
+            assert isinstance(axis, int)
+            wanted = type_.with_dims((type_.dims[axis],))
+            known = [p for p in range(len(self.function.values)) if self._type(p) == wanted]
+            operands += [
+                self.choose.one(known) if known else self.parameter(wanted)
+                for _ in OPS[op].operands[1:]
+            ]
         elif op == "concat":
             axis = attributes["axis"]
             assert isinstance(axis, int)
@@ -279,6 +288,8 @@ class _Maker:
         for key in OPS[op].attributes:
             if key == "axis":
                 attributes[key] = self.choose.integer(0, type_.rank - 1)
+            elif key == "eps":
+                attributes[key] = self.choose.one((1e-5, 0.25, 1e-12))
             elif key == "dtype":
                 attributes[key] = self.choose.one(list(DTYPES.values()))
             elif key == "axes":

@@ -20,6 +20,10 @@ SIZES = (1, 7, 63, 64, 65, 130, 1000, 16384, 16385, 40000, 50257)
 """Around the width of the lanes and the length of a chunk; a vocabulary."""
 
 _ROWS, _COLUMNS, _INNER = "[B, N]", "[N, B]", "[A, N, B]"
+_CURVES = (
+    *("expm1", "log1p", "tanh", "erf", "sigmoid"),
+    *("log_sigmoid", "softplus", "silu", "gelu", "gelu_tanh"),
+)
 _SMALL = ("F16", "BF16", "F8E4M3", "F8E5M2")
 
 
@@ -72,6 +76,13 @@ FUNCTIONS: dict[str, str] = {
     "casts": f"(x: tensor<F32, [N]>) -> ({', '.join(f'tensor<{d}, [N]>' for d in _SMALL)}, "
     f"tensor<I8, [N]>) {{ ({', '.join(f'x.cast({d})' for d in (*_SMALL, 'I8'))}) }}",
     **{name: text for dtype in _SMALL for name, text in _small(dtype).items()},
+    "curves": f"(x: tensor<F32, [N]>) -> ({', '.join(['tensor<F32, [N]>'] * len(_CURVES))}) "
+    f"{{ ({', '.join(f'x.{name}()' for name in _CURVES)}) }}",
+    "dcurves": "reverseMode(curves)",
+    "norms": "(x: tensor<F32, [B, N]>, w: tensor<F32, [N]>) -> (tensor<F32, [B]>, "
+    "tensor<F32, [B, N]>, tensor<F32, [B, N]>) { (x.logsumexp(axis=1), "
+    "x.rms_norm(w, axis=1, eps=1e-5), x.layer_norm(w, w, axis=1, eps=1e-5)) }",
+    "dnorms": "reverseMode(norms)",
     "matmul_deep": "(x: tensor<F32, [B, N]>, w: tensor<F32, [N, A]>) -> tensor<F32, [B, A]> "
     "{ x.matmul(w) }",
     "matmul_wide": "(x: tensor<F32, [B, A, 70]>, w: tensor<F32, [70, N]>, b: tensor<F32, [N]>) -> "
@@ -101,6 +112,10 @@ CORE: dict[str, tuple[int, ...]] = {
     "casts": (),
     "log_softmax_BF16": (),
     "stats_F16": (7,),
+    "curves": (),
+    "dcurves": (),
+    "norms": (65,),
+    "dnorms": (),
     "matmul_deep": (65, 1000),
     "matmul_wide": (65, 1000),
     "matmul_BF16": (),
@@ -109,7 +124,7 @@ CORE: dict[str, tuple[int, ...]] = {
 """Functions that every test run compiles, and the sizes of their static twins."""
 
 _OFTEN = ("sum_rows", "log_softmax_rows", "sum_columns")
-_FIRST = ("nll", "matmul_wide")
+_FIRST = ("nll", "matmul_wide", "curves", "norms")
 """What others differentiate, and so at every size that they have."""
 _ONCE = [name for name in FUNCTIONS if name not in (*_OFTEN, *_FIRST)]
 ALL: dict[str, tuple[int, ...]] = {
@@ -130,7 +145,9 @@ def source(chosen: Mapping[str, Sequence[int]]) -> str:
     lines = [_item(name, FUNCTIONS[name]) for name in chosen]
     for name, sizes in chosen.items():
         for size in sizes:
-            text = re.sub(r"\((nll|matmul_wide)([,)])", rf"(\1_{size}\2", FUNCTIONS[name])
+            text = re.sub(
+                r"\((nll|matmul_wide|curves|norms)([,)])", rf"(\1_{size}\2", FUNCTIONS[name]
+            )
             for letter, value in (("A", 2), ("N", size), ("B", width(size))):
                 text = re.sub(rf"\b{letter}\b", str(value), text)
             lines.append(_item(f"{name}_{size}", text))
