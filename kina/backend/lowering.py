@@ -18,6 +18,7 @@ from kina.backend.ir_text import show
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS
+from kina.dialects.requires import requirements_of
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
@@ -111,7 +112,10 @@ class Lowering:
         signature = replace(signature, aliases=read_aliases(exported[symbol]))
         messages = _strings(exported[symbol].attributes.get("status_messages"))
         ranges = index_ranges(function)
-        return CompiledFunction(signature, symbol, messages, ranges, threads=RUN in exported)
+        needed = requirements_of(function)
+        return CompiledFunction(
+            signature, symbol, messages, ranges, needed, threads=RUN in exported
+        )
 
 
 def _is_private(function: FuncOp) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
+from kina.requirements import Requirement
 from kina.types import (
     Dim,
     Parameter,
@@ -38,6 +39,9 @@ class CompiledFunction:
 
     ranges: tuple[tuple[Dim, ...], ...]
     """Per parameter, the sizes that it indexes."""
+
+    requirements: tuple[Requirement, ...] = ()
+    """What it requires of sizes: the status of a call that breaks one is `BAD_SIZE`."""
 
     threads: bool = False
     """Whether a large call of this function, or of one compiled with it, may run on several."""
@@ -94,6 +98,7 @@ def _functions_to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, 
             "aliases": [list(pair) for pair in function.signature.aliases],
             "messages": list(function.messages),
             "ranges": [list(sizes) for sizes in function.ranges],
+            "requirements": [asdict(each) for each in function.requirements],
             "threads": function.threads,
         }
         for function in functions
@@ -116,6 +121,7 @@ def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFun
             entry["symbol"],
             tuple(entry["messages"]),
             tuple(tuple(sizes) for sizes in entry["ranges"]),
+            tuple(Requirement(**each) for each in entry["requirements"]),
             bool(entry["threads"]),
         )
         for entry in data

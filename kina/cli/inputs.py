@@ -122,7 +122,10 @@ def _draw(
     if kind is Kind.BOOL:
         return random.integers(0, 2, shape)
     if kind is Kind.INT:
-        return random.integers(-8, 8, shape) if limit is None else random.integers(0, limit, shape)
+        if limit == 0 and prod(shape):
+            raise KinaValueError(f"'{parameter.name}' indexes an axis of size 0, which has nothing")
+        low, high = (-8, 8) if limit is None else (0, max(limit, 1))
+        return random.integers(low, high, shape)
     by_name = _BY_NAME.get(parameter.name)
     return random.standard_normal(shape) if by_name is None else by_name(random, shape)
 
@@ -144,9 +147,9 @@ def _assignments(option: str, texts: Sequence[str], names: Sequence[str]) -> dic
 
 
 def _size(name: str, text: str) -> int:
-    digits = text.lstrip("0")
-    if not text.isdecimal() or not digits:
-        raise KinaValueError(f"--size {name}={text}: expected a number of at least 1")
+    digits = text.lstrip("0") or "0"
+    if not text.isdecimal():
+        raise KinaValueError(f"--size {name}={text}: expected a number of at least 0")
     if len(digits) > _MOST_DIGITS:
         raise KinaValueError(f"--size {name}={digits[:_MOST_DIGITS]}…: is too large")
     return int(digits)

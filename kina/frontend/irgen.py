@@ -25,8 +25,10 @@ from kina.dialects.call import CallOp
 from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.kina import build
+from kina.dialects.requires import set_requirements
 from kina.dialects.types import to_ir
 from kina.dialects.vjp import VjpOp
+from kina.frontend.requirements import requirements
 from kina.frontend.source import Extent, Source
 from kina.frontend.typed import (
     Apply,
@@ -50,9 +52,13 @@ def generate(program: TypedProgram) -> ModuleOp:
     Those that the program does not export are private.
     """
     module = ModuleOp([_function(function, program.source) for function in program.functions])
+    needed = requirements(program)
     exported = program.exported
     for op in module.body.block.ops:
-        if isinstance(op, FuncOp) and op.sym_name.data not in exported:
+        if not isinstance(op, FuncOp):
+            continue
+        set_requirements(op, needed[op.sym_name.data])
+        if op.sym_name.data not in exported:
             op.properties["sym_visibility"] = StringAttr("private")
     module.location = _location(program.source, Extent(0, 0))
     return module

@@ -28,9 +28,8 @@ from xdsl.passes import ModulePass
 
 from kina.dialects.invoke import InvokeOp
 from kina.errors import KinaError
-from kina.passes.check_sizes import STATUS
 from kina.passes.located import stamp
-from kina.status import OK
+from kina.status import OK, STATUS
 
 OperationT = TypeVar("OperationT", bound=Operation)
 Check: TypeAlias = AssertOp | InvokeOp

@@ -37,10 +37,8 @@ from xdsl.passes import ModulePass
 from kina.dims import terms_of
 from kina.passes.builder import Builder
 from kina.passes.derived_sizes import derived
-from kina.status import OUT_OF_MEMORY
+from kina.status import OUT_OF_MEMORY, STATUS
 
-STATUS = "status"
-"""The attribute of a `cf.assert` that names the status to return where it fails."""
 MAX_ELEMENTS = 2.0**56
 """No element takes more than 8 bytes, so the byte count stays far below 2^63."""
 MAX_SIZE = 2.0**60

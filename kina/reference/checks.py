@@ -32,6 +32,8 @@ class Bound:
 
     def __str__(self) -> str:
         values = "" if self.shape is None else f" of values {format_dims(self.shape)}"
+        if not self.size:
+            return f"an empty axis (axis {self.axis}{values})"
         return f"0 .. {self.size - 1} (axis {self.axis}{values})"
 
 

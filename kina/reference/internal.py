@@ -23,8 +23,9 @@ def _scatter_along_axis(op: ScatterAlongAxisOp, operands: Sequence[Array], shape
     result = np.zeros(shape, updates.dtype)
     # NumPy takes at most 63 index arrays, so the axes before and after are merged.
     before = prod(shape[: op.axis_value])
-    merged = result.reshape(before, shape[op.axis_value], -1)
-    one = (before, 1, -1)
+    after = prod(shape[op.axis_value + 1 :])
+    merged = result.reshape(before, shape[op.axis_value], after)
+    one = (before, 1, after)
     np.put_along_axis(merged, indices.reshape(one), updates.reshape(one), 1)
     return result
 
@@ -34,7 +35,7 @@ def _scatter_add(op: ScatterAddOp, operands: Sequence[Array], shape: Shape) -> A
     updates, indices = operands
     dtype = from_ir(op.updates.type).dtype
     total = np.zeros(shape, np.float64)
-    rows = widen(updates, dtype).reshape(-1, shape[1])
+    rows = widen(updates, dtype).reshape(indices.size, shape[1])
     np.add.at(total, indices.reshape(-1), rows.astype(np.float64))
     return narrow(total.astype(np.float32), dtype)
 

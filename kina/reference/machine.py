@@ -180,7 +180,7 @@ class Frame:
         return Window(op.rule_name, op.axis_value, self._size(op.size), within, shape)
 
     def _size(self, dim: Dim) -> int:
-        return dim if isinstance(dim, int) else self.symbols[dim]
+        return evaluate(dim, self.symbols)
 
     def _bound(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> Bound:
         axis = 0 if isinstance(op, GatherOp) else op.axis_value

@@ -189,8 +189,9 @@ def _take_along_axis(site: Site, operands: Sequence[Array]) -> Array:
     # A split selection broadcasts. NumPy takes at most 63 index arrays, so the axes are merged.
     before, after = indices.shape[: site.axis], indices.shape[site.axis :]
     size = values.shape[values.ndim - 1 - len(after)]
-    merged = np.broadcast_to(values, (*before, size, *after)).reshape(prod(before), size, -1)
-    taken = np.take_along_axis(merged, indices.reshape(prod(before), 1, -1), 1)
+    outer, inner = prod(before), prod(after)
+    merged = np.broadcast_to(values, (*before, size, *after)).reshape(outer, size, inner)
+    taken = np.take_along_axis(merged, indices.reshape(outer, 1, inner), 1)
     return taken.reshape(indices.shape)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -47,6 +48,7 @@ def bind(signature: Signature, args: Sequence[object], named: Mapping[str, objec
     )
     given = {size.name: _given_size(signature, size, values[size.name]) for size in signature.sizes}
     sizes = _sizes(signature, arrays, given)
+    _check_empty(signature, arrays)
     inputs = tuple(
         _ready(parameter.type, array)
         for parameter, array in zip(signature.parameters, arrays, strict=True)
@@ -76,6 +78,8 @@ def _match(
     return [*args, *(named[name] for name in names[len(args) :])]
 
 
+_MOST_ROWS = 1 << 47
+"""The product of the sizes of an empty array that are not 0."""
 _MAX_TYPE, _MAX_NAMES = 600, 10
 """Characters of a type, and names in a list, that a message shows."""
 
@@ -141,8 +145,8 @@ def _given_size(signature: Signature, parameter: SizeParameter, value: Any) -> i
         size = int(value.__index__())
     except TypeError as error:
         raise KinaTypeError(f"{what} is a size: expected an integer; {error}") from None
-    if not 1 <= size <= MAX_SIZE:
-        raise KinaValueError(f"{what} is {size}, expected a size of at least 1, at most 2^63 - 1")
+    if not 0 <= size <= MAX_SIZE:
+        raise KinaValueError(f"{what} is {size}, expected a size of at least 0, at most 2^63 - 1")
     return size
 
 
@@ -156,11 +160,6 @@ def _sizes(
         for dim, size in zip(parameter.type.dims, array.shape, strict=True):
             if not isinstance(dim, str) or not is_symbol(dim):
                 continue
-            if size < 1:
-                raise KinaValueError(
-                    f"{signature.name}: dimension '{dim}' of parameter '{parameter.name}' is "
-                    f"{size}, expected a size of at least 1"
-                )
             if sizes.setdefault(dim, size) != size:
                 raise KinaValueError(
                     f"{signature.name}: dimension '{dim}' is {sizes[dim]} in parameter "
@@ -173,6 +172,16 @@ def _sizes(
             if size != evaluate(dim, sizes):
                 raise _wrong_derived(signature, parameter, str(dim), size, sizes)
     return sizes
+
+
+def _check_empty(signature: Signature, arrays: Sequence[Array]) -> None:
+    """Raise `MemoryError` for an array that would be past every memory if it were not empty.
+
+    Compiled code takes memory for its rows and columns without another look at their number.
+    """
+    for array in arrays:
+        if array.size == 0 and prod(filter(None, array.shape)) > _MOST_ROWS:
+            raise no_memory(signature, array.shape)
 
 
 def _wrong_derived(
@@ -274,7 +283,8 @@ def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) 
         name = "out" if len(arrays) == 1 else f"out[{index}]"
         for place, (other, memory) in enumerate(others):
             # Both are contiguous, so the bounds decide exactly.
-            if one.get(place) != index and np.may_share_memory(array, memory):
+            other_place = one.get(place) != index
+            if array.nbytes and other_place and np.may_share_memory(array, memory):
                 raise KinaValueError(f"{signature.name}: {name} overlaps {other}")
         others.append((name, array))
 
@@ -282,12 +292,13 @@ def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) 
 def _any_overlap(inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
     """Whether some output shares a byte with another array: one sweep, for there may be thousands.
 
-    All are contiguous and none is empty. Inputs may share what they like with each other.
+    All are contiguous, and an empty one has no byte. Inputs may share what they like.
     """
     spans = sorted(
         (array.ctypes.data, array.ctypes.data + array.nbytes, written)
         for written, group in ((False, inputs), (True, outputs))
         for array in group
+        if array.nbytes
     )
     end = end_written = 0
     for start, stop, written in spans:

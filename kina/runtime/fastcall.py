@@ -3,7 +3,8 @@
 A call of a small function is all overhead: a loop over parameters alone would cost more than the
 kernel. So the checks of one signature are written out as one condition, in the order of cost, and
 whatever fails it goes to the general path, which knows what to say. What is checked: number of
-arguments, exact class, dtype, shape (every symbol one size >= 1), C order, alignment, stray bits.
+arguments, exact class, dtype, shape (every symbol one size >= 1: empty arrays are the general
+path's), C order, alignment, stray bits.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from kina.arrays import Array
 from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
-from kina.errors import KinaIndexError, KinaTypeError
+from kina.errors import KinaIndexError, KinaTypeError, KinaValueError
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import from_buffer
@@ -117,7 +117,7 @@ class Function:
 
     def reference(self, /, *args: Any, **named: Any) -> Any:
         """The same result computed by NumPy from the program's meaning; no compiler involved."""
-        bound = arguments.bind(self.type, args, named)
+        bound = self._bind(args, named)
         try:
             meaning, name = self._program.meaning, self._compiled.name
             results = meaning.evaluate(name, bound.inputs, bound.parameters)
@@ -135,7 +135,7 @@ class Function:
     def general(self, args: tuple[Any, ...], named: Mapping[str, Any], out: Any) -> Any:
         """A call with every check and every conversion; `fastcall` covers the common ones."""
         given = tuple(arg for arg in args if arg is not fastcall.MISSING)
-        bound = arguments.bind(self.type, given, named)
+        bound = self._bind(given, named)
         arrays, returned = arguments.bind_outputs(self.type, bound, out)
         types = [parameter.type for parameter in self.type.parameters] + list(self.type.results)
         pointers = [
@@ -155,6 +155,15 @@ class Function:
         # Another thread may have mended the index in the meantime.
         found = found or KinaIndexError(self._compiled.messages[status - 1])
         return found.with_traceback(None)
+
+    def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> arguments.Bound:
+        """The checked arguments, of sizes that the function takes."""
+        bound = arguments.bind(self.type, args, named)
+        for requirement in self._compiled.requirements:
+            broken = requirement.broken(bound.sizes)
+            if broken is not None:
+                raise KinaValueError(f"{self._compiled.name}: {broken}")
+        return bound
 
     def __repr__(self) -> str:
         return f"<kina function {self.type}>"

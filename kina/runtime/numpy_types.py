@@ -41,10 +41,10 @@ makes a scalar of rank 0, which has no address; these make an array of it.
 
 @lru_cache
 def is_clean(dtype: DType) -> Callable[[Array], bool] | None:
-    """The test for stray bits; None for dtypes that have none. Empty arrays must not come here."""
+    """The test for stray bits; None for dtypes that have none."""
     clean = CLEAN.get(dtype.name)
     if clean is None:
         return None
     if dtype.name == "Bool":
-        return lambda array: bool(array.view(np.uint8).max() <= 1)
+        return lambda array: bool(array.view(np.uint8).max(initial=0) <= 1)
     return lambda array: np.array_equal(array.view(np.uint8), clean(array).view(np.uint8))

@@ -233,7 +233,7 @@ def test_run_saves_and_loads_small_dtypes(tmp_path: Path, dtype: str) -> None:
         (["--arg", "x=nowhere.npy"], "No such file"),
         (["--arg", "x=add.npy"], "cannot read the array"),
         (["--arg", "x=wide.npy"], "expected dtype float32"),
-        (["--size", "N=0"], "at least 1"),
+        (["--size", "N=-1"], "at least 0"),
         (["--size", "N=4611686018427387904"], "'x' of shape [4611686018427387904] is too large"),
         (["--size", f"N={10**24}", "--arg", "x=3"], "is too large"),
         (["--size", f"N={'9' * 5000}"], "is too large"),

@@ -23,7 +23,7 @@ ORDER = (
     ("rule_elementwise", "rule_fibers"),
     ("layout_rules",),
     ("rules",),
-    ("calls", "gradients", "arrays"),
+    ("calls", "gradients", "arrays", "requirements"),
     ("dialects",),
     ("frontend", "passes", "reference"),
     ("universe",),

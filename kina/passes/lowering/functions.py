@@ -12,13 +12,16 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     StringAttr,
+    i32,
     i64,
 )
+from xdsl.dialects.cf import AssertOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.callee import SIZE_PARAMETERS, size_parameters
+from kina.dialects.requires import REQUIRES, requirements_of
 from kina.dialects.types import LayoutAttr, from_ir
 from kina.dims import is_symbol
 from kina.passes.builder import INDEX, Builder
@@ -27,6 +30,8 @@ from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type
 from kina.passes.lowering.table import LOWERINGS
 from kina.passes.lowering.updates import Updates, aliases
+from kina.requirements import Requirement
+from kina.status import BAD_SIZE, STATUS
 from kina.types import Dim, Placement
 from kina.types import TensorType as KinaType
 
@@ -77,6 +82,7 @@ def lower_function(
     )
     new.location = function.location
     new.attributes = {**function.attributes, **_contract(function, inputs, outputs)}
+    new.attributes.pop(REQUIRES, None)
     if new.attributes.pop(SIZE_PARAMETERS, None) is not None:
         new.attributes[READ_SIZES] = ArrayAttr(StringAttr(size) for size in sizes)
     if function.body.blocks:
@@ -179,9 +185,19 @@ def _lower_body(
         argument.name_hint = size
         state.sizes.take(size, state.builder.append(IndexCastOp(argument, INDEX)))
     _take_sizes(state, inputs)
+    for requirement in requirements_of(function):
+        _require(state, requirement)
     for op in updates.order:
         state.builder.location = op.location
         _lower_operation(state, op)
+
+
+def _require(state: Lowering, requirement: Requirement) -> None:
+    """Where a size is too small, the call is refused."""
+    size, least = state.size(requirement.dim), state.builder.index(requirement.least)
+    good = state.builder.compare("sge", size, least)
+    check = state.builder.append(AssertOp(good, requirement.text))
+    check.attributes[STATUS] = IntegerAttr(BAD_SIZE, i32)
 
 
 def _take_sizes(state: Lowering, inputs: Sequence[KinaType]) -> None:

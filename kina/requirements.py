@@ -1,0 +1,70 @@
+"""What a function requires of run-time sizes, beyond what its types say.
+
+Any size may be 0 where the result has a meaning. The largest of no elements has none, nor has a
+size below 0: such calls are refused before anything is computed. A leaf beside `kina.calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.dims import Dim, evaluate, may_be_negative, symbols_of, terms_of
+from kina.ops import OPS, Family
+from kina.rule_parts import Attributes
+from kina.types import TensorType, format_dims
+
+_OF_SOMETHING = frozenset({"max", "min", "argmax", "argmin", "mean"})
+"""Reductions that have no value for no elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A size that a call needs."""
+
+    dim: str
+    least: int
+    text: str
+    """What is wrong where the size is less."""
+
+    def broken(self, sizes: Mapping[str, int]) -> str | None:
+        """What to say of these sizes of the symbols; None if they will do."""
+        size = evaluate(self.dim, sizes)
+        if size >= self.least:
+            return None
+        bound = ", ".join(f"{symbol} = {sizes[symbol]}" for symbol in symbols_of(self.dim))
+        return f"{self.text} ({bound})"
+
+
+def of_operation(
+    name: str, attributes: Attributes, operands: Sequence[TensorType]
+) -> Iterable[Requirement]:
+    """What an operation needs: the axis that it runs along is not empty."""
+    op, axis = OPS[name], attributes.get("axis")
+    needs = op.family is Family.NORMALIZE or attributes.get("op") in _OF_SOMETHING
+    if not needs or not isinstance(axis, int):
+        return
+    dims = operands[0].dims
+    dim = dims[axis]
+    if isinstance(dim, str) and not _is_positive(dim):
+        kind = attributes.get("op")
+        shown = f"{name} {kind}" if isinstance(kind, str) else name
+        yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
+
+
+def of_types(types: Iterable[TensorType]) -> Iterable[Requirement]:
+    """What types need: no dimension is below 0."""
+    for dim in dict.fromkeys(dim for type_ in types for dim in type_.dims):
+        if isinstance(dim, str) and may_be_negative(dim):
+            yield Requirement(dim, 0, f"the size {dim} is below 0")
+
+
+def in_caller(requirement: Requirement, dim: Dim) -> Iterable[Requirement]:
+    """A callee's requirement, where its size is `dim`; nothing if that is known to do."""
+    if isinstance(dim, str) and not (requirement.least <= 1 and _is_positive(dim)):
+        yield Requirement(dim, requirement.least, requirement.text)
+
+
+def _is_positive(dim: str) -> bool:
+    """Whether a dimension is above 0 whatever its symbols are."""
+    return terms_of(dim).get((), 0) > 0 and not may_be_negative(dim)
