@@ -15,6 +15,14 @@ class Machine:
 
     has_fma: bool = True
     """Whether a fused multiply-add is an instruction."""
+    masks: bool = True
+    """Whether vectors can be loaded and stored in part."""
+    short_body: int = 8
+    """Up to so many scalar operations are written twice in a walk, the second time masked."""
+    whole_body: int = 256
+    """Up to so many are done on a whole step side by side, more of them piece by piece."""
+    piece: int = 32
+    """Elements of such a piece: what registers hold, several values of each."""
     line: int = 64
     """Bytes of a cache line."""
     streamed: int = 8 << 20
@@ -63,5 +71,8 @@ USUAL = "usual"
 """The machine of most targets."""
 OLD = "old"
 """x86-64-v2 and processors like it."""
-MACHINES: dict[str, Machine] = {USUAL: Machine(), OLD: Machine(has_fma=False)}
+MACHINES: dict[str, Machine] = {
+    USUAL: Machine(),
+    OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16),
+}
 """By the name that the pass `schedule-cpu` takes."""

@@ -1,12 +1,15 @@
-"""The libraries that some tests compare with or call from: fixtures, and the mark `peer`."""
+"""All that is compiled is verified; fixtures and the mark `peer` for libraries that tests use."""
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 
 import pytest
 
 PEERS = {"torch", "jax"}
+
+os.environ.setdefault("KINA_VERIFY", "1")
 
 
 def peer(name: str) -> ModuleType:

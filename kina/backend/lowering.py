@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
 
+VERIFIES = os.environ.get("KINA_VERIFY", "0") not in ("", "0")
+"""Whether what goes to the tools is checked by xDSL before; tests do."""
 PART_SIZE = 64
 """Operations of kina IR in a part of a program, if its functions are that small."""
 
@@ -54,11 +57,12 @@ def kina_module(source: Source) -> tuple[ModuleOp, dict[str, Signature]]:
 def to_linalg(module: ModuleOp) -> None:
     """kina IR to linalg, in place."""
     _apply(module, pipeline.INLINE + pipeline.TO_LINALG)
+    module.verify()
 
 
 def lower(program: TypedProgram, options: Options) -> Lowered:
-    """The whole way from a typed program to C functions on linalg."""
-    (whole,) = Lowering(program, sys.maxsize).parts(options)
+    """The whole way from a typed program to C functions and kernels, places of the source shown."""
+    (whole,) = Lowering(program, sys.maxsize).parts(options, locations=True)
     return whole
 
 
@@ -73,17 +77,21 @@ class Lowering:
         self._signatures = program.signatures
         module = generate(program)
         _apply(module, pipeline.INLINE)
+        module.verify()
         _erase_unused(module)
         self.kina_ir = show(module, locations=True)
         """For the reference."""
         self._parts = list(_parts(module, part_size))
 
-    def parts(self, options: Options) -> Iterator[Lowered]:
-        """The program's parts in order, each lowered when it is asked for."""
-        for functions in self._parts:
-            yield self._lower(functions, options)
+    def parts(self, options: Options, *, locations: bool = False) -> Iterator[Lowered]:
+        """The program's parts in order, each lowered when it is asked for.
 
-    def _lower(self, functions: Sequence[FuncOp], options: Options) -> Lowered:
+        Nothing that compiles them looks at places of the source.
+        """
+        for functions in self._parts:
+            yield self._lower(functions, options, locations)
+
+    def _lower(self, functions: Sequence[FuncOp], options: Options, locations: bool) -> Lowered:
         module = ModuleOp([function.clone() for function in functions])
         target = TARGETS[options.target]
         _apply(
@@ -95,6 +103,8 @@ class Lowering:
             fast=options.fast,
             threads=options.threads,
         )
+        if VERIFIES:
+            module.verify()  # a third of our own time; mlir-opt checks what it reads as well
         kernels = _strings(module.attributes.pop(KERNELS, None))
         exported = _functions(module)
         compiled = tuple(
@@ -102,7 +112,7 @@ class Lowering:
             for function in functions
             if not _is_private(function)
         )
-        return Lowered(show(module, locations=True), kernels, compiled)
+        return Lowered(show(module, locations=locations), kernels, compiled)
 
     def _compiled(
         self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options
@@ -171,7 +181,6 @@ def _apply(module: ModuleOp, names: Sequence[str], **options: str | bool) -> Non
         pass_type = pass_getter(name)()
         accepted = {key: options[key] for key in options if key in pass_type.__dataclass_fields__}
         pass_type(**accepted).apply(context, module)
-    module.verify()
 
 
 def _strings(attribute: Attribute | None) -> tuple[str, ...]:

@@ -94,26 +94,27 @@ def arguments(passes: Sequence[Pass]) -> list[str]:
 
 _OPTIMISE = (
     "internalize",
-    "default<O3>",
+    "default<O2>",  # -O3 differs in how much it unrolls, which kernels have no use for
     # Vectors of 64 elements go through memory a register at a time, the next rows on their way.
     "function(scalarizer<load-store;min-bits=512>,instcombine<no-verify-fixpoint>,loop-data-prefetch)",
 )
-_PREFETCH = (
+_OPTIONS = (
     "-prefetch-distance=300",
     "-loop-prefetch-writes",
     "-cache-line-size=64",
     "-min-prefetch-stride=1",
+    "-unroll-threshold=60",
 )
 
 
 def optimise_passes(public: Path) -> list[str]:
-    """The arguments of `opt`: hide all but the functions that a file lists, then -O3.
+    """The arguments of `opt`: hide all but the functions that a file lists, then -O2.
 
     A file, because an argument has a bound on its length, and names of functions have none.
     """
     return [
         f"-passes={','.join(_OPTIMISE)}",
-        *_PREFETCH,
+        *_OPTIONS,
         f"-internalize-public-api-file={public}",
     ]
 

@@ -26,13 +26,40 @@ CHOSEN: dict[str, tuple[int, ...]] = {
 SIZES = (63, 64, 1000, 16385)
 ABSURD = {
     "streams all": Machine(
-        streamed=64, long_row=64, next_row=(1, 1 << 30), first_level=1, small=1, grain=1, cheap=0
+        streamed=64,
+        long_row=64,
+        next_row=(1, 1 << 30),
+        first_level=1,
+        small=1,
+        grain=1,
+        cheap=0,
+        short_body=0,
     ),
     "streams nothing": Machine(
-        streamed=1 << 60, next_row=(0, 0), cheap=1000, costly=1, access=1000, many_rows=1, deep=8
+        streamed=1 << 60,
+        next_row=(0, 0),
+        cheap=1000,
+        costly=1,
+        access=1000,
+        many_rows=1,
+        deep=8,
+        short_body=1000,
+        whole_body=10,
+        piece=16,
     ),
     "narrow": Machine(
-        band=16, narrow_bands=(4, 1), links=1, ahead=64, steps_ahead=1, access=0, deep=8, stack=0
+        band=16,
+        narrow_bands=(4, 1),
+        links=1,
+        ahead=64,
+        steps_ahead=1,
+        access=0,
+        deep=8,
+        stack=0,
+        masks=False,
+        short_body=0,
+        whole_body=0,
+        piece=8,
     ),
 }
 Results = Mapping[tuple[str, int], list[bytes]]

@@ -17,8 +17,9 @@ from kina.order import BLOCK
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.kernel import Strategy
 from kina.passes.kernels.ops import Count, Ops
-from kina.passes.kernels.reduction import Held, Reduction
+from kina.passes.kernels.reduction import Reduction
 from kina.passes.kernels.step import Row, Step
+from kina.passes.kernels.walk import Held
 from kina.passes.scheduling.fusion import Stage
 
 
@@ -46,7 +47,7 @@ class Fibers(Strategy):
         if self._along is None:
             return Step(self.function, self.hints, row)
         here = row.inside(row.ops, self._along, 0)
-        return Step(self.function, self.hints, here, self._along, self._lanes, present=self._lanes)
+        return Step(self.function, self.hints, here, self._along, self._lanes)
 
     def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
         """Element after element, each fiber in its lane."""

@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.upstream import fence, prefetch, stream
 from kina.passes.kernels.function import KernelFunction
-from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, vector_of
+from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, lanes_of, vector_of
+from kina.passes.kernels.pads import Flag
 from kina.passes.scheduling.space import Size
 from kina.passes.scheduling.traffic import large_results, next_rows, next_steps, streams
 
@@ -49,13 +50,12 @@ class Hints:
         near = not distance.factors and distance.known <= self._machine.first_level
         return FIRST if near else SECOND
 
-    def loaded(self, ops: Ops, value: SSAValue, at: Count, lanes: int) -> None:
+    def loaded(self, ops: Ops, buffer: SSAValue, value: SSAValue, at: Count, lanes: int) -> None:
         """Called after a load of whole vectors: fetches what will be loaded later."""
         self._loads[value] += 1
         fetch = self._fetches.get(value)
         if fetch is None or fetch.walk != self._loads[value]:
             return
-        buffer = self._function.buffer(value)
         size = bytes_of(element_type(buffer))
         start = ops.plus(at, self._function.size(fetch.distance))
         for line in range(0, max(self._machine.line, lanes * size), self._machine.line):
@@ -94,15 +94,28 @@ class Hints:
         address = ops.index(ops.plus(base, ops.times(at, size)))
         return ops.value(arith.AndIOp(address, ops.index(self._machine.line - 1)))
 
-    def store(self, ops: Ops, made: SSAValue, value: SSAValue, at: Count, lanes: int) -> None:
-        """Stores whole vectors, past the caches if the result is large and the place aligned."""
-        buffer = self._function.buffer(value)
-        large = self.streams(value, lanes)
+    def store(
+        self,
+        ops: Ops,
+        made: SSAValue,
+        value: SSAValue,
+        buffer: SSAValue,
+        at: Count,
+        is_end: Flag,
+    ) -> None:
+        """Stores whole vectors, past the caches if the result is large and the place aligned.
+
+        What is done on pads stays in the caches.
+        """
+        lanes = lanes_of(made)
+        large = None if is_end is True else self.streams(value, lanes)
         if large is None:
             ops.store(made, buffer, at, None)
             return
-        off = self._past_line(ops, buffer, at)
+        off = self._past_line(ops, self._function.buffer(value), at)
         aligned = ops.value(arith.CmpiOp(off, ops.index(0), "eq"))
+        if isinstance(is_end, SSAValue):
+            aligned = ops.compare("ult", is_end, aligned)  # aligned, and not at the end
 
         def past(inner: Ops) -> tuple[()]:
             # By lines: the optimiser forgets what kind of store it was when it splits vectors.

@@ -17,8 +17,9 @@ from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.kept import is_element, kept
 from kina.passes.kernels.ops import Count, Ops
-from kina.passes.kernels.reduction import Held, Reduction
+from kina.passes.kernels.reduction import Reduction
 from kina.passes.kernels.step import Row, Step, start_of
+from kina.passes.kernels.walk import Held
 from kina.passes.scheduling.fusion import Stage
 
 

@@ -50,6 +50,11 @@ def is_vector(value: SSAValue) -> bool:
     return isinstance(value.type, VectorType)
 
 
+def is_memory(value: SSAValue) -> bool:
+    """Whether a value is a buffer."""
+    return isinstance(value.type, MemRefType)
+
+
 def lanes_of(value: SSAValue) -> int:
     """The number of lanes, 0 for a scalar."""
     if not is_vector(value):
@@ -108,7 +113,7 @@ class Ops(Builder):
 
     def down(self, left: Count, right: Count, first: Count) -> Count:
         """left - right, but not before the first."""
-        if right == 0:
+        if right == 0 or left is first:
             return left
         moved = self.index(self.minus(left, right))
         return self.value(arith.MaxSIOp(moved, self.index(first)))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.ops import Ops, element_type
+from kina.passes.kernels.ops import Ops, element_type, is_memory
 from kina.passes.kernels.step import on_lanes, start_of
+from kina.passes.kernels.walk import Held
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.join import combination
-
-Held = Sequence[SSAValue]
-"""The accumulator, or a contest's best value and its index."""
 
 
 class Reduction:
@@ -46,22 +44,23 @@ class Reduction:
         wins = ops.value(arith.OrIOp(better, ops.value(arith.AndIOp(equal, lower))))
         return [ops.select(wins, *pair) for pair in zip(right, left, strict=True)]
 
+    def _challenge(self, memory: Held, ops: Ops, lane: SSAValue, so_far: Held) -> Held:
+        return self.join(ops, so_far, [ops.load(buffer, lane, 0, None) for buffer in memory])
+
     def over_lanes(self, ops: Ops, held: Held, lanes: int) -> Held:
         """The lanes joined as a halving tree: j with j + 32, j + 16, …
 
-        Without lanes there is nothing to join.
+        Without lanes there is nothing to join. In memory, the winner of a contest is found in any
+        order: short code.
         """
         if not lanes:
             return held
+        if is_memory(held[0]) and self.stage.node.is_contest:
+            return ops.loop(0, lanes, 1, self.starts(ops, 0), partial(self._challenge, held))
+        held = [ops.load(value, 0, lanes, None) if is_memory(value) else value for value in held]
         while lanes > 1:
             lanes //= 2
             low = [ops.lanes_of(value, range(lanes)) for value in held]
             high = [ops.lanes_of(value, range(lanes, 2 * lanes)) for value in held]
             held = self.join(ops, low, high)
         return [ops.lane(value, 0) for value in held]
-
-    def keep(self, ops: Ops, mask: SSAValue | None, new: Held, old: Held) -> Held:
-        """The new accumulators in the lanes that exist."""
-        if mask is None:
-            return new
-        return [ops.select(mask, *pair) for pair in zip(new, old, strict=True)]

@@ -12,20 +12,17 @@ of such a kernel, all of it is scalar code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+from dataclasses import replace
 
 from kina.order import LANES
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.kernel import Strategy
-from kina.passes.kernels.ops import Count, Ops, bytes_of
-from kina.passes.kernels.reduction import Held, Reduction
+from kina.passes.kernels.ops import Count, bytes_of
+from kina.passes.kernels.reduction import Reduction
 from kina.passes.kernels.step import Row, Step
+from kina.passes.kernels.walk import Body, Held, StepBody, Walk
 from kina.passes.scheduling.fusion import Stage
-
-StepBody = Callable[[Step, Held], Held]
-"""What is done at a step: from what is carried to what is carried on."""
 
 
 class Rows(Strategy):
@@ -51,27 +48,54 @@ class Rows(Strategy):
     def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
         """By lanes, which are then joined."""
 
-        def body(step: Step, so_far: Held) -> Held:
-            new = step.values(reduction.stage, so_far)
-            return reduction.keep(step.row.ops, step.mask, new, so_far)
+        def at(step: Step, so_far: Held) -> Held:
+            return step.values(reduction.stage, so_far)
 
-        held = self._walk(
-            row, first, count, reduction.starts(row.ops, self._lanes), body, streams=False
-        )
+        body = self._body(row, [reduction.stage], at)
+        starts = reduction.starts(row.ops, 0)
+        held = self._walk(row, first, count, self._lanes).run(starts, body)
         return reduction.over_lanes(row.ops, held, self._lanes)
 
     def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
         """Whole vectors, from aligned places where the result is streamed."""
         first, count = self._bounds()
 
-        def body(step: Step, _: Held) -> Held:
+        def at(step: Step, _: Held) -> Held:
             for stage in stages:
                 step.write(stage, step.value(stage), stage.value)
             return ()
 
+        body = self._body(row, stages, at)
+        line = self.function.machine.line // min(bytes_of(stage.element) for stage in stages)
+        lanes = min(self._lanes, max(body.piece, line))
         streams = streams and all(self._fills_lines(stage) for stage in stages)
-        shift: Count = self._shift(row, stages[0]) if streams and self._lanes else 0
-        self._walk(row, first, count, (), body, shift, streams=streams)
+        shift: Count = self._shift(row, stages[0], lanes) if streams and lanes else 0
+        walk = self._walk(row, first, count, lanes, shift, streams=streams)
+        walk.run((), replace(body, piece=lanes))
+
+    def _body(self, row: Row, stages: Sequence[Stage], of_step: StepBody) -> Body:
+        """How the code of what some stages compute of an element is laid out."""
+        machine, needed = self.function.machine, self._needed(row, stages)
+        operations = sum(stage.operations for stage in needed)
+        together = not any(stage.captured for stage in needed)
+        whole = operations <= machine.whole_body
+        return Body(
+            of_step,
+            once=together and operations > machine.short_body,
+            piece=self._lanes if whole else min(self._lanes, machine.piece),
+        )
+
+    def _needed(self, row: Row, stages: Sequence[Stage]) -> list[Stage]:
+        """The stages whose bodies a walk repeats."""
+        needed: dict[Stage, None] = {}
+        pending = list(stages)
+        while pending:
+            stage = pending.pop()
+            if stage not in needed:
+                needed[stage] = None
+                read = [self.function.stage_of(v) for v, _ in stage.leaves if not row.has(v)]
+                pending += [inner for inner in read if inner is not None]
+        return list(needed)
 
     def _fills_lines(self, stage: Stage) -> bool:
         """Whether a result's rows are long, or whole cache lines; run-time sizes may be."""
@@ -80,7 +104,7 @@ class Rows(Strategy):
             return True
         return count * bytes_of(stage.element) % machine.line == 0
 
-    def _shift(self, row: Row, stage: Stage) -> Count:
+    def _shift(self, row: Row, stage: Stage, lanes: int) -> Count:
         """How many elements the row of a result lies after a whole cache line."""
         assert self._along is not None
         first, count = self._bounds()
@@ -89,7 +113,7 @@ class Rows(Strategy):
             return 0
         places = {**row.places, self._along: first}
         start = self.function.offset(row.ops, stage.value, stage, access, places)
-        return self.hints.shift(row.ops, stage.value, start, count, self._lanes)
+        return self.hints.shift(row.ops, stage.value, start, count, lanes)
 
     def _bounds(self) -> tuple[Count, Count]:
         assert self._along is not None
@@ -100,43 +124,15 @@ class Rows(Strategy):
         row: Row,
         first: Count,
         count: Count,
-        held: Held,
-        body: StepBody,
+        lanes: int,
         shift: Count = 0,
         *,
-        streams: bool,
-    ) -> Held:
-        """`body` on whole vectors, then on the masked rest.
-
-        With a shift, all vectors but the first begin so many elements earlier.
-        """
-        ops, lanes, along = row.ops, self._lanes, self._along
-        assert along is not None
-        if not lanes:
-            return body(Step(self.function, self.hints, row.inside(ops, along, first)), held)
-
-        def at(inside: Ops, place: Count, so_far: Held, left: Count | None = None) -> Held:
-            here = row.inside(inside, along, place)
-            mask = None if left is None else inside.mask(left, lanes)
-            present = lanes if left is None else left
-            return body(
-                Step(self.function, self.hints, here, along, lanes, mask, present, streams), so_far
-            )
-
-        def whole(inside: Ops, place: SSAValue, so_far: Sequence[SSAValue]) -> Held:
-            return at(inside, inside.down(place, shift, first), so_far)
-
-        moved = ops.plus(count, shift)
-        rest = ops.remainder(moved, lanes)
-        last = ops.minus(ops.plus(first, count), rest)
-        if isinstance(moved, int) and moved // lanes == 1:
-            held = at(ops, first, held)
-        elif not isinstance(moved, int) or moved >= lanes:
-            held = ops.loop(first, ops.minus(ops.plus(first, moved), rest), lanes, held, whole)
-        if isinstance(rest, int):
-            return at(ops, last, held, rest) if rest else held
-        some = ops.compare("ne", rest, ops.index(0))
-        return ops.when(some, held, lambda inside: at(inside, last, held, rest))
+        streams: bool = False,
+    ) -> Walk:
+        assert self._along is not None
+        return Walk(
+            self.function, self.hints, row, self._along, lanes, first, count, shift, streams
+        )
 
 
 def _lanes_for(width: Count | None) -> int:

@@ -15,6 +15,7 @@ from kina.passes.extrema import SETTLED
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.ops import Count, Ops, element_type, is_vector, lanes_of, vector_of
+from kina.passes.kernels.pads import Pads
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access
 
@@ -35,6 +36,10 @@ class Row:
     made: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     written: set[SSAValue] = field(default_factory=set[SSAValue])
 
+    def has(self, value: SSAValue) -> bool:
+        """Whether a value is there by now."""
+        return value in self.made or value in self.written
+
     def inside(self, ops: Ops, loop: int | None = None, place: Count = 0) -> Row:
         """The same row in an inner block, perhaps at a place of another loop."""
         places = self.places if loop is None else {**self.places, loop: place}
@@ -45,8 +50,8 @@ class Row:
 class Step:
     """`lanes` elements of a row along the loop `along`, from the place that the row says.
 
-    Without lanes: one element. Of masked lanes only the first ones are `present`. With `streams`,
-    large results may be written past the caches.
+    Without lanes: one element. Lanes from the place `end` on are not there: they are masked, or
+    `pads` hold them. With `streams`, large results may be written past the caches.
     """
 
     function: KernelFunction
@@ -55,8 +60,9 @@ class Step:
     along: int | None = None
     lanes: int = 0
     mask: SSAValue | None = None
-    present: Count = 0
+    end: Count | None = None
     streams: bool = False
+    pads: Pads | None = None
     _here: dict[SSAValue, SSAValue] = field(default_factory=dict)
     _firsts: dict[SSAValue, Count] = field(default_factory=dict)
     """Vectors that count up, with what is in their first lane."""
@@ -101,32 +107,60 @@ class Step:
         if inner is not None and value not in self.row.written:
             return self.value(inner)
         function, ops = self.function, self.ops
-        at = function.offset(ops, value, stage, access, self.row.places)
         stride = 0 if self.along is None else self._stride(stage, value, access)
-        buffer = function.buffer(value)
-        if not self.lanes or stride == 0:
-            return ops.load(buffer, at, 0, None)
-        if stride == 1:
+        if self.lanes and stride == 1:
+            buffer, at = self._place(stage, value, access, writes=False)
             loaded = ops.load(buffer, at, self.lanes, self.mask)
             if self.mask is None:
-                self.hints.loaded(ops, value, at, self.lanes)
+                self.hints.loaded(ops, buffer, value, at, self.lanes)
             return loaded
+        buffer = function.buffer(value)
+        at = function.offset(ops, value, stage, access, self.row.places)
+        if not self.lanes or stride == 0:
+            return ops.load(buffer, at, 0, None)
         return self._apart(buffer, at, stride)
+
+    def _place(
+        self, stage: Stage, value: SSAValue, access: Access, *, writes: bool
+    ) -> tuple[SSAValue, Count]:
+        """Where the elements of a tensor lie that are walked one by one."""
+        if self.pads is not None and self.along is not None:
+            at = self.row.places[self.along]
+            return self.pads.place(self.ops, stage, value, access, at, writes=writes)
+        at = self.function.offset(self.ops, value, stage, access, self.row.places)
+        return self.function.buffer(value), at
 
     def write(self, stage: Stage, made: SSAValue, value: SSAValue) -> None:
         """Stores what a stage computed; `value` is which of its results."""
         function, ops, access = self.function, self.ops, stage.written
-        at = function.offset(ops, value, stage, access, self.row.places)
         stride = 0 if self.along is None else self._stride(stage, value, access)
+        if self.lanes and stride == 1:
+            self._write_together(stage, ops.spread(made, self.lanes), value)
+            return
         buffer = function.buffer(value)
+        at = function.offset(ops, value, stage, access, self.row.places)
         if not self.lanes or stride == 0:
             ops.store(made, buffer, at, None)
-        elif stride == 1 and self.mask is None and self.streams:
-            self.hints.store(ops, ops.spread(made, self.lanes), value, at, self.lanes)
-        elif stride == 1:
-            ops.store(ops.spread(made, self.lanes), buffer, at, self.mask)
         else:
             self._write_apart(made, buffer, at, stride)
+
+    def _write_together(self, stage: Stage, made: SSAValue, value: SSAValue) -> None:
+        buffer, at = self._place(stage, value, stage.written, writes=True)
+        if not self.streams or self.mask is not None:
+            self.ops.store(made, buffer, at, self.mask)
+            return
+        is_end = False if self.pads is None else self.pads.is_end
+        self.hints.store(self.ops, made, value, buffer, at, is_end)
+
+    @property
+    def _present(self) -> Count:
+        """How many lanes there are; none, or less, of a step behind the end."""
+        if self.end is None or self.along is None:
+            return self.lanes
+        left = self.ops.minus(self.end, self.row.places[self.along])
+        if isinstance(left, int):
+            return min(left, self.lanes)
+        return self.ops.value(arith.MinSIOp(left, self.ops.index(self.lanes)))
 
     def _stride(self, stage: Stage, value: SSAValue, access: Access) -> Count:
         assert self.along is not None
@@ -209,7 +243,7 @@ class Step:
             inner.store(inner.load(buffer, at_lane(inner, lane), 0, None), scratch, lane, None)
             return ()
 
-        self.ops.loop(0, self.present, 1, (), body)
+        self.ops.loop(0, self._present, 1, (), body)
         return self.ops.load(scratch, 0, self.lanes, self.mask)
 
     def _saved(self, value: SSAValue) -> SSAValue:
@@ -226,7 +260,7 @@ class Step:
             inner.store(inner.load(scratch, lane, 0, None), buffer, place, None)
             return ()
 
-        self.ops.loop(0, self.present, 1, (), body)
+        self.ops.loop(0, self._present, 1, (), body)
 
 
 def _is_only_cast(op: Operation) -> bool:
