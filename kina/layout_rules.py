@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kina.dims import DimError, add, may_be_negative, subtract
 from kina.dtypes import I64
 from kina.ops import Op
 from kina.rule_parts import Attributes, RuleError, axis_of, check_axis, dims_of, without_axis
@@ -52,7 +53,7 @@ def slice_(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Te
     check_axis(op.name, axis, operand.dims)
     _check_position(op, 1, start)
     dim = operand.dims[axis]
-    if isinstance(size, int) and isinstance(dim, int) and not 1 <= size <= dim:
+    if _never_fits(dim, size):
         raise RuleError(
             f"{op.name}: size {size} does not fit axis {axis} of shape "
             f"{format_dims(operand.dims)}, expected 1 .. {dim}",
@@ -82,7 +83,7 @@ def update(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Te
             help=_reshape_help(operand, new, axis),
         )
     size, dim = new.dims[axis], operand.dims[axis]
-    if isinstance(size, int) and isinstance(dim, int) and size > dim:
+    if _never_fits(dim, size):
         raise RuleError(
             f"{op.name}: new has size {size} at axis {axis}, expected at most {dim}, "
             f"the operand's ({format_dims(operand.dims)})",
@@ -145,40 +146,43 @@ def concat(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Te
 
 
 def _sum(sizes: Sequence[Dim], axis: int) -> Dim:
-    total = 0
-    for place, size in enumerate(sizes):
-        if isinstance(size, str):
-            raise RuleError(
-                f"concat: tensor {place + 1} has size {size} at axis {axis}, expected an integer: "
-                "no type says a sum of symbols",
-                blame=place,
-            )
-        total += size
-    return total
+    try:
+        return add(*sizes)
+    except DimError as error:
+        raise RuleError(f"concat: the sum of the sizes at axis {axis}: {error}") from error
 
 
-def check_start(name: str, operand: TensorType, axis: int, size: Dim, start: int) -> None:
+def _never_fits(dim: Dim, size: Dim) -> bool:
+    """Whether a window is larger than its axis, whatever the sizes are."""
+    room = _difference(dim, size)
+    return isinstance(room, int) and room < 0
+
+
+def _difference(left: Dim, right: Dim) -> Dim | None:
+    """The difference; None past the limits of a dimension."""
+    try:
+        return subtract(left, right)
+    except DimError:
+        return None
+
+
+def check_start(name: str, operand: TensorType, axis: int, size: Dim, start: Dim) -> None:
     """Refuse a start that is known at compile time and puts the window outside of the axis.
 
     Blames operand "start": what comes before is right, and what is not known is left to the call.
     """
-    dim = operand.dims[axis]
-    last = _last_start(dim, size)
-    if start >= 0 and (last is None or start <= last):
+    last = _difference(operand.dims[axis], size)
+    rest = None if last is None else _difference(last, start)
+    negative = any(isinstance(known, int) and known < 0 for known in (start, rest))
+    if not negative:
         return
-    valid = "0 or more" if last is None else "0" if last == 0 else f"0 .. {last}"
+    valid = f"0 .. {last}" if isinstance(last, int) and last else "0" if last == 0 else "0 or more"
     window = f"size {size} of axis {axis} of shape {format_dims(operand.dims)}"
     raise RuleError(f"{name}: {window} from {start} on, expected from {valid}", blame="start")
 
 
-def _last_start(dim: Dim, size: Dim) -> int | None:
-    """Where a window starts last, if that is known."""
-    if dim == size:
-        return 0
-    return dim - size if isinstance(dim, int) and isinstance(size, int) else None
-
-
-def always_fits(dim: Dim, size: Dim, start: int) -> bool:
+def always_fits(dim: Dim, size: Dim, start: Dim) -> bool:
     """Whether a window is known to lie inside of its axis, whatever the sizes are."""
-    last = _last_start(dim, size)
-    return last is not None and 0 <= start <= last
+    last = _difference(dim, size)
+    rest = None if last is None else _difference(last, start)
+    return all(known is not None and not may_be_negative(known) for known in (start, rest))

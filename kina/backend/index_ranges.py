@@ -11,7 +11,7 @@ from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import SliceOp, UpdateOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dialects.types import from_ir
-from kina.dims import substitute
+from kina.dims import add, may_be_negative, substitute, subtract
 from kina.types import Dim
 
 Ranges = tuple[tuple[Dim, ...], ...]
@@ -65,8 +65,8 @@ class _Ranges:
 
 def _starts(op: SliceOp | UpdateOp) -> Dim:
     """How many starts a window has; where that is known at run time only, 0 is one."""
-    within, size = op.whole.dims[op.axis_value], op.size
-    return within - size + 1 if isinstance(within, int) and isinstance(size, int) else 1
+    starts = add(subtract(op.whole.dims[op.axis_value], op.size), 1)
+    return 1 if may_be_negative(starts) else starts
 
 
 def _is_indices(use: Use) -> bool:

@@ -9,17 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import (
-    I64,
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
-    IntegerAttr,
-    StringAttr,
-    i64,
-)
-from xdsl.dialects.builtin import (
-    TensorType as IRType,
-)
+from xdsl.dialects.builtin import I64, DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -27,6 +17,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     prop_def,
+    result_def,
     traits_def,
     var_operand_def,
 )
@@ -44,7 +35,7 @@ from kina.dialects.base import (
     inferred,
 )
 from kina.dialects.elementwise import ConstantOp
-from kina.dialects.types import from_ir
+from kina.dialects.types import from_ir, to_ir
 from kina.layout_rules import check_start
 from kina.rule_parts import Attributes, RuleError
 from kina.types import Dim, TensorType
@@ -151,7 +142,7 @@ class _Window(KinaOp, ABC):
         return self.operands[len(self.operands) - 1]
 
     @property
-    def known_position(self) -> int | None:
+    def known_position(self) -> Dim | None:
         """Where the window starts, if that is known at compile time."""
         return constant_position(self.position)
 
@@ -177,9 +168,11 @@ class _Window(KinaOp, ABC):
             raise VerifyException(error.message) from error
 
 
-def constant_position(value: SSAValue) -> int | None:
-    """The integer that a rank-0 I64 is, if it is a constant."""
+def constant_position(value: SSAValue) -> Dim | None:
+    """The integer or size that a rank-0 I64 is, if that is known at compile time."""
     op = value.owner
+    if isinstance(op, PositionOp):
+        return op.at_value
     if not isinstance(op, ConstantOp) or len(op.value) != 1:
         return None
     found = op.value.get_values()[0]
@@ -338,14 +331,36 @@ class CheckWindowOp(IRDLOperation):
             raise VerifyException(f"check_window: start has type {start}, expected tensor<I64, []>")
 
 
+@irdl_op_definition
+class PositionOp(IRDLOperation):
+    """A size as a position: a rank-0 I64. Where windows of a concatenation start."""
+
+    name = "kina.position"
+
+    at = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
+    result = result_def(TENSOR)
+    assembly_format = "` ` `{` `at` `=` $at `}` attr-dict `:` type($result)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, at: Dim) -> None:
+        result = to_ir(TensorType(dtypes.I64, ()))
+        super().__init__(properties={"at": _dim_attribute(at)}, result_types=[result])
+
+    @property
+    def at_value(self) -> Dim:
+        """The size."""
+        return _dim_value(self.at)
+
+    def verify_(self) -> None:
+        """The result is a rank-0 I64."""
+        if (result := from_ir(self.result.type)) != TensorType(dtypes.I64, ()):
+            raise VerifyException(f"position: result has type {result}, expected tensor<I64, []>")
+
+
 def _dim_attribute(dim: Dim) -> StringAttr | IntegerAttr[I64]:
     return StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64)
 
 
 def _dim_value(attribute: StringAttr | IntegerAttr[I64]) -> Dim:
     return attribute.data if isinstance(attribute, StringAttr) else attribute.value.data
-
-
-def position_constant(value: int) -> ConstantOp:
-    """A start that is known at compile time."""
-    return ConstantOp(DenseIntOrFPElementsAttr.from_list(IRType(i64, []), [value]))

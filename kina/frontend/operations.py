@@ -9,6 +9,7 @@ from kina.dtypes import F32, I64, DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
 from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
+from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
 from kina.frontend.decimals import is_rounder, shown
@@ -292,18 +293,13 @@ class OperationChecker:
         return None
 
     def _size(self, op: str, node: Expr | Dims) -> Attribute | None:
-        """A size: an integer or a symbol."""
-        item: Size | Identifier | None = None
-        if isinstance(node, NumberExpr) and node.text.isdigit():
-            item = Size(node.extent, node.text)
-        elif isinstance(node, Name):
-            item = Identifier(node.extent, node.name)
-        if item is None:
-            message = f"{op}: the size is not known at compile time, expected for example size=4"
-            self._report.error(message, node.extent)
-            return None
-        dims = resolve_dims(Dims(node.extent, (item,)), self._context.symbols, self._report)
-        return None if dims is None else dims[0]
+        """A size: a dimension, as in a type."""
+        dim = dim_expression(node)
+        if dim is not None:
+            return resolve_dim(dim, self._context.symbols, self._report)
+        message = f"{op}: the size is not known at compile time, expected for example size=4"
+        self._report.error(message, node.extent)
+        return None
 
 
 def _small(digits: str) -> int | None:

@@ -278,6 +278,7 @@ def test_an_update_that_is_none(new: TensorType, at: TensorType, blame: int, wor
 
 def test_sizes_add_where_tensors_meet() -> None:
     assert infer("concat", [t("B", 2), t("B", 1), t("B", 4)], {"axis": 1}) == t("B", 7)
+    assert infer("concat", [t("T", 2), t(1, 2), t("T", 2)], {"axis": 0}) == t("2 * T + 1", 2)
 
 
 # Elementwise

@@ -20,6 +20,7 @@ from kina.dialects.layout import (
     ConcatOp,
     IotaOp,
     OverwriteOp,
+    PositionOp,
     SliceOp,
     TransposeOp,
     UpdateOp,
@@ -27,12 +28,12 @@ from kina.dialects.layout import (
     constant_position,
 )
 from kina.dialects.types import from_ir
+from kina.dims import Dim, add, subtract
 from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.places import prefix
 from kina.passes.lowering.storage import tensor_type
-from kina.types import Dim
 
 OVERWRITES = "kina.overwrites"
 """Marks loops that fill a window of what has been written before."""
@@ -63,6 +64,10 @@ def lower_transpose(state: Lowering, op: TransposeOp) -> None:
     state.bind(op.result, generic(state.builder, type_.rank, [source], [output], _copy)[0])
 
 
+def lower_position(state: Lowering, op: PositionOp) -> None:
+    """Nothing: what starts there takes the size itself."""
+
+
 def lower_slice(state: Lowering, op: SliceOp) -> None:
     """Lower to a check and a window."""
     check(state, op.start, "slice", op.axis_value, op.size, op.whole.dims[op.axis_value])
@@ -78,15 +83,13 @@ def lower_window(state: Lowering, op: SliceOp | WindowOp) -> None:
 
 def lower_concat(state: Lowering, op: ConcatOp) -> None:
     """Lower to a target of which each input fills its window."""
-    axis, start = op.axis_value, 0
-    target = state.empty_like(op.kina_type)
+    axis, target = op.axis_value, state.empty_like(op.kina_type)
+    start: Dim = 0
     for operand in op.inputs:
         dims = from_ir(operand.type).dims
-        new = state.value(operand)
-        target = _overwritten(state, target, new, axis, start, dims)
-        size = dims[axis]
-        assert isinstance(size, int)
-        start += size
+        first = start if isinstance(start, int) else state.size(start)
+        target = _overwritten(state, target, state.value(operand), axis, first, dims)
+        start = add(start, dims[axis])
     state.bind(op.result, target)
 
 
@@ -122,7 +125,11 @@ def lower_check_window(state: Lowering, op: CheckWindowOp) -> None:
 def check(state: Lowering, start: SSAValue, what: str, axis: int, size: Dim, within: Dim) -> None:
     """Assert that `size` elements from `start` on lie in an axis of size `within`."""
     b = state.builder
-    position = b.value(tensor.ExtractOp(state.value(start), [], i64))
+    known = constant_position(start)
+    if known is None:
+        position = b.value(tensor.ExtractOp(state.value(start), [], i64))
+    else:
+        position = _as_i64(state, known)
     room = b.value(arith.SubiOp(_as_i64(state, within), _as_i64(state, size)))
     above = b.compare("sge", position, b.integer(0, i64))
     inside = b.value(arith.AndIOp(above, b.compare("sle", position, room)))
@@ -155,9 +162,8 @@ def _moved(inner: Builder, at: Sequence[SSAValue], axis: int, start: Start) -> l
 
 
 def _difference(within: Dim, size: Dim) -> str:
-    if isinstance(within, int) and isinstance(size, int):
-        return str(within - size)
-    return f"{within}-{size}"
+    """The last start, in words."""
+    return str(subtract(within, size)).replace(" ", "")
 
 
 def _as_i64(state: Lowering, size: Dim) -> SSAValue:
@@ -169,7 +175,7 @@ def _as_i64(state: Lowering, size: Dim) -> SSAValue:
 def _start(state: Lowering, start: SSAValue) -> Start:
     known = constant_position(start)
     if known is not None:
-        return known
+        return known if isinstance(known, int) else state.size(known)
     position = state.builder.value(tensor.ExtractOp(state.value(start), [], i64))
     return state.builder.value(arith.IndexCastOp(position, IndexType()))
 

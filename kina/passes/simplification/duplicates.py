@@ -11,7 +11,9 @@ from xdsl.rewriter import Rewriter
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp
-from kina.dialects.layout import CheckWindowOp
+from kina.dialects.layout import CheckWindowOp, PositionOp
+
+_Merged = KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp | PositionOp
 
 
 def merge_duplicates(function: FuncOp) -> None:
@@ -21,7 +23,7 @@ def merge_duplicates(function: FuncOp) -> None:
     """
     seen: dict[Hashable, Operation] = {}
     for op in list(function.body.block.ops):
-        if not isinstance(op, KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp):
+        if not isinstance(op, _Merged):
             continue
         first = seen.setdefault(_key(op), op)
         if first is not op:
@@ -36,7 +38,7 @@ def _keep_common_notes(first: Operation, op: Operation) -> None:
             del first.attributes[name]
 
 
-def _key(op: KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp) -> Hashable:
+def _key(op: _Merged) -> Hashable:
     """Equal for operations that give or check the same; a check's axis is only in its message."""
     if isinstance(op, CheckIndicesOp):
         return (type(op), op.indices, op.size)

@@ -6,19 +6,19 @@ The forward operation stands before its gradient, so the starts have been checke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from xdsl.ir import SSAValue
 
 from kina.dialects.layout import (
     ConcatOp,
     OverwriteOp,
+    PositionOp,
     SliceLike,
     TransposeOp,
     UpdateLike,
     WindowOp,
-    position_constant,
 )
+from kina.dims import Dim, add
 from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
 
 
@@ -40,16 +40,17 @@ def slice_(b: GradientBuilder, op: SliceLike, ct: SSAValue) -> Sequence[Partial]
 
 def concat(b: GradientBuilder, op: ConcatOp, ct: SSAValue) -> Sequence[Partial]:
     """Each input's part of `ct`."""
-    axis = op.axis_value
-    sizes = [type_of(operand).dims[axis] for operand in op.inputs]
-    known = [size for size in sizes if isinstance(size, int)]
-    starts = accumulate(known, initial=0)
-
-    def part(start: int, operand: SSAValue) -> Partial:
+    axis, parts = op.axis_value, list[Partial]()
+    start: Dim = 0
+    for operand in op.inputs:
         size = type_of(operand).dims[axis]
-        return lambda: b.emit(WindowOp(ct, b.emit(position_constant(start)), axis, size))
+        parts.append(_part(b, ct, axis, start, size))
+        start = add(start, size)
+    return parts
 
-    return [part(*pair) for pair in zip(starts, op.inputs, strict=False)]
+
+def _part(b: GradientBuilder, ct: SSAValue, axis: int, start: Dim, size: Dim) -> Partial:
+    return lambda: b.emit(WindowOp(ct, b.emit(PositionOp(start)), axis, size))
 
 
 def update(b: GradientBuilder, op: UpdateLike, ct: SSAValue) -> Sequence[Partial]:

@@ -9,6 +9,7 @@ from itertools import permutations, zip_longest
 import numpy as np
 
 from helpers.inputs import PROFILES, random_array
+from kina.dims import evaluate
 from kina.dtypes import DTYPES, I64, DType
 from kina.ops import OPS, REDUCTIONS
 from kina.rules import Attribute, infer
@@ -55,7 +56,7 @@ class Case:
     def result_shape(self) -> tuple[int, ...]:
         """The result's run-time shape."""
         sizes = self.sizes
-        return tuple(d if isinstance(d, int) else sizes[d] for d in self.result.dims)
+        return tuple(evaluate(dim, sizes) for dim in self.result.dims)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{key}={value}" for key, value in self.attributes)
@@ -100,10 +101,6 @@ class Case:
         if self.op == "reshape" and self.types[0].rank > 1 and len(self._target) == 1:
             return None
         name = {size: f"N{size}" for shape in self.shapes for size in shape if size > 1}
-        if self.op == "concat":  # sizes that are added are numbers
-            axis = dict(self.attributes)["axis"]
-            for size in {shape[axis] for shape in self.shapes} & name.keys():
-                del name[size]
         types = tuple(_renamed(type_, name) for type_ in self.types)
         attributes = tuple(
             (key, _renamed_value(key, value, name)) for key, value in self.attributes

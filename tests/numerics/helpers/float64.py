@@ -14,7 +14,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
 from kina.arrays import numpy_dtype
+from kina.dialects.layout import PositionOp
 from kina.dialects.types import from_ir
+from kina.dims import evaluate
 from kina.ops import CONTESTS, OPS, REDUCTIONS
 
 Arrays = Sequence[np.ndarray]
@@ -37,7 +39,10 @@ def evaluate64(function: FuncOp, arrays: Arrays) -> list[np.ndarray]:
         if not op.results:
             continue
         dims = from_ir(op.results[0].type).dims
-        shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+        shape = tuple(evaluate(dim, sizes) for dim in dims)
+        if isinstance(op, PositionOp):
+            values[op.results[0]] = np.asarray(evaluate(op.at_value, sizes))
+            continue
         result = np.asarray(_MEANINGS[op.name](op, shape, *operands))
         assert result.shape == shape, f"{op.name} gives {result.shape}, its type says {shape}"
         values[op.results[0]] = result

@@ -159,3 +159,19 @@ func.func @f(%x: tensor<2x3xf32>) {
   %0 = kina.concat %x, %x {axis = 0} : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<3x3xf32>
   func.return
 }
+
+// -----
+
+// CHECK: position: result has type tensor<I32, []>, expected tensor<I64, []>
+func.func @f() {
+  %0 = kina.position {at = 3 : i64} : tensor<i32>
+  func.return
+}
+
+// -----
+
+// CHECK: slice: size T + 1 does not fit axis 0 of shape [T], expected 1 .. T
+func.func @f(%x: tensor<?xf32, #kina.layout<["T"], host>>, %i: tensor<i64>) {
+  %0 = kina.slice %x, %i {axis = 0} : tensor<?xf32, #kina.layout<["T"], host>>, tensor<i64> -> tensor<?xf32, #kina.layout<["T + 1"], host>>
+  func.return
+}
