@@ -62,6 +62,8 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
         match instruction:
             case Constant():
                 origins[instruction.result] = _NOTHING
+            case Apply(op="stop_gradient"):
+                origins[instruction.result] = _NOTHING
             case Apply():
                 found = _union([origins[operand] for operand in instruction.operands])
                 word = instruction.attributes.get("op")

@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import CastOp, ElementwiseOp
 from kina.dialects.indexing import SelectAlongAxisOp, TakeAlongAxisOp
+from kina.dialects.layout import TransposeOp
 from kina.dialects.normalize import NormalizeOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -28,7 +29,8 @@ from kina.types import Dim
 
 CERTAIN = frozenset(
     {"neg", "add", "sub", "abs", "floor", "ceil", "round", "maximum", "minimum", "clamp", "select",
-     "stop_gradient", "cast", "broadcast", "reshape", "reduce", "reduce_keep", "take_along_axis"}
+     "stop_gradient", "cast", "broadcast", "reshape", "transpose", "reduce", "reduce_keep",
+     "take_along_axis"}
 )  # fmt: skip
 """Operations whose rules make 0 of a cotangent that is 0."""
 
@@ -98,6 +100,11 @@ def _reshaped(b: GradientBuilder, op: Any, chosen: SSAValue, dims: Sequence[Dim]
     return b.reshape(b.spread(chosen, op.kina_type.dims), dims)
 
 
+def _transposed(b: GradientBuilder, op: Any, chosen: SSAValue, dims: Sequence[Dim]) -> SSAValue:
+    axes = op.axes_values
+    return b.emit(TransposeOp(chosen, [axes.index(axis) for axis in range(len(axes))]))
+
+
 def _mixed(b: GradientBuilder, op: Any, chosen: SSAValue, dims: Sequence[Dim]) -> SSAValue:
     """All elements of a fiber count if one of its results does."""
     return _any(b, chosen, op.axis_value)
@@ -122,7 +129,7 @@ def _any(b: GradientBuilder, chosen: SSAValue, axis: int) -> SSAValue:
 
 
 _TAKES = (TakeAlongAxisOp, SelectAlongAxisOp)
-_ELEMENTS = (ElementwiseOp, CastOp, ReshapeOp, ReduceOp, ReduceKeepOp, *_TAKES)
+_ELEMENTS = (ElementwiseOp, CastOp, ReshapeOp, TransposeOp, ReduceOp, ReduceKeepOp, *_TAKES)
 """Operations whose rules compute each element from one element of the cotangent."""
 
 _Rule = Callable[[GradientBuilder, Any, SSAValue, Sequence[Dim]], SSAValue]
@@ -131,6 +138,7 @@ _RULES: tuple[tuple[tuple[type[Operation], ...], _Rule], ...] = (
     ((ElementwiseOp, CastOp, ReduceKeepOp), _element),
     ((ReduceOp, *_TAKES), _fiber),
     ((ReshapeOp,), _reshaped),
+    ((TransposeOp,), _transposed),
     ((NormalizeOp,), _mixed),
     ((BroadcastOp,), _copied),
 )
