@@ -24,17 +24,21 @@ def evaluate(
     arrays: Sequence[Array],
     source_lines: Sequence[str] | None = None,
     sizes: Mapping[str, int] | None = None,
+    *,
+    ordered: bool = False,
 ) -> tuple[Array, ...]:
     """The results of `function` on `arrays`, each a fresh array.
 
     One array per parameter, of its shape and NumPy dtype (the caller checks); results have the
     shapes and dtypes of the function's type. 16- and 8-bit floats compute in F32 and round once;
     sums, exp, log and the softmax family compute in float64 (seed 9); argmax is seed 17's.
+    With `ordered`, sums are in the language's order and each operation rounds to F32: the bits of
+    compiled code, but for exp, log and what follows from them (`ordered.py`).
     Raises `KinaIndexError` at the first failed check of indices, in program order.
     `source_lines` is the text its diagnostic quotes; without it, the named file is read. `sizes`
     are those of the `size` parameters.
     """
-    results = _run(function, arrays, True, source_lines, sizes or {})
+    results = _run(function, arrays, True, source_lines, sizes or {}, ordered)
     return tuple(np.array(result, order="C") for result in results)
 
 
@@ -62,10 +66,12 @@ def _run(
     results: bool,
     lines: Sequence[str] | None,
     sizes: Mapping[str, int],
+    ordered: bool = False,
 ) -> tuple[Array, ...]:
     types = [from_ir(parameter.type) for parameter in function.body.block.args]
     arguments = [as_argument(array, type_) for array, type_ in zip(arrays, types, strict=True)]
     shapes = [array.shape for array in arguments]
     # Overflow, NaN and division by zero have their IEEE results here; they are no one's mistake.
     with np.errstate(all="ignore"):
-        return enter(function, arguments, shapes, results, lines, Demands(), sizes).run()
+        frame = enter(function, arguments, shapes, results, lines, Demands(), sizes, ordered)
+        return frame.run()

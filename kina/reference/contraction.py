@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -19,7 +19,13 @@ def product(left: Array, right: Array, dtype: DType) -> Array:
     return result.astype(np.float32) if dtype.is_float else result
 
 
-def contract(left: Array, right: Array, loops: Contraction, dtype: DType) -> Array:
+Product = Callable[[Array, Array, DType], Array]
+"""A matrix product of stacks, as `product` is."""
+
+
+def contract(
+    left: Array, right: Array, loops: Contraction, dtype: DType, multiply: Product = product
+) -> Array:
     """The contraction as one stack of matrix products: rows of the left, columns of the right."""
     shared = [loop for loop in loops.left if loop in loops.right]
     stack = [loop for loop in shared if loop < loops.rank]
@@ -31,7 +37,7 @@ def contract(left: Array, right: Array, loops: Contraction, dtype: DType) -> Arr
         moved = np.transpose(array, [walked.index(loop) for group in groups for loop in group])
         return moved.reshape([prod(sizes[loop] for loop in group) for group in groups])
 
-    made = product(
+    made = multiply(
         as_stack(left, loops.left, stack, rows, loops.summed),
         as_stack(right, loops.right, stack, loops.summed, columns),
         dtype,

@@ -25,6 +25,7 @@ from kina.dialects.layout import CheckWindowOp, PositionOp, SliceOp, UpdateOp
 from kina.dialects.types import from_ir
 from kina.dims import evaluate, is_symbol
 from kina.ops import OPS
+from kina.reference import ordered as in_order
 from kina.reference.checks import Bound, Window, index_failure, window_failure
 from kina.reference.internal import INTERNAL
 from kina.reference.meaning import apply, payload
@@ -112,13 +113,17 @@ def bind_symbols(types: Sequence[TensorType], shapes: Sequence[Shape]) -> dict[s
 
 @dataclass
 class Frame:
-    """One call: its sizes and the values computed so far."""
+    """One call: its sizes and the values computed so far.
+
+    With `ordered`, floats are computed as compiled code does it.
+    """
 
     function: func.FuncOp
     results: bool
     lines: Sequence[str] | None
     symbols: dict[str, int]
     demands: Demands
+    ordered: bool = False
     values: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     needed: Demand = frozenset()
 
@@ -157,10 +162,13 @@ class Frame:
     def _apply(self, op: KinaOp) -> Array:
         operands = [self.values[operand] for operand in op.operands]
         if isinstance(op, InternalOp):
-            return np.asarray(INTERNAL[type(op)](op, operands, self.shape(op.result)))
+            internal = {**INTERNAL, **in_order.INTERNAL} if self.ordered else INTERNAL
+            return np.asarray(internal[type(op)](op, operands, self.shape(op.result)))
         first = op.operands[0] if op.operands else op.result
         dtype = from_ir(first.type).dtype
         site = Site(OPS[op.rule_name], dtype, op.rule_attributes(), self.shape(op.result))
+        if self.ordered and (meaning := in_order.MEANINGS.get(op.rule_name)):
+            return np.asarray(meaning(site, operands))
         return apply(site, operands)
 
     def _check(self, op: Operation) -> None:
@@ -201,7 +209,9 @@ class Frame:
         sizes = {
             name: evaluate(size, self.symbols) for name, size in given_sizes(op, target).items()
         }
-        inner = enter(target, arguments, shapes, results, self.lines, self.demands, sizes)
+        inner = enter(
+            target, arguments, shapes, results, self.lines, self.demands, sizes, self.ordered
+        )
         self.values.update(zip(op.results, inner.run(), strict=False))
 
 
@@ -213,6 +223,7 @@ def enter(
     lines: Sequence[str] | None,
     demands: Demands,
     sizes: Mapping[str, int],
+    ordered: bool,
 ) -> Frame:
     """A frame for a call with these arguments; one that nothing needs may be missing.
 
@@ -220,7 +231,8 @@ def enter(
     """
     parameters = function.body.block.args
     types = [from_ir(parameter.type) for parameter in parameters]
-    frame = Frame(function, results, lines, {**bind_symbols(types, shapes), **sizes}, demands)
+    symbols = {**bind_symbols(types, shapes), **sizes}
+    frame = Frame(function, results, lines, symbols, demands, ordered)
     frame.needed = demands.of(function, results)
     for parameter, argument in zip(parameters, arguments, strict=True):
         if argument is not None:

@@ -39,10 +39,15 @@ class Meaning:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 
     def evaluate(
-        self, name: str, arrays: Sequence[Array], sizes: Mapping[str, int]
+        self,
+        name: str,
+        arrays: Sequence[Array],
+        sizes: Mapping[str, int],
+        *,
+        ordered: bool = False,
     ) -> tuple[Array, ...]:
         """The results of function `name`; raises `KinaIndexError` as a compiled call does."""
-        return evaluate(self._functions[name], arrays, self._lines, sizes)
+        return evaluate(self._functions[name], arrays, self._lines, sizes, ordered=ordered)
 
     def first_failure(
         self, name: str, arrays: Sequence[Array], sizes: Mapping[str, int]

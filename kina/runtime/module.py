@@ -115,12 +115,22 @@ class Function:
         """The IR of the function's whole program at a stage."""
         return self._program.mlir(stage)
 
-    def reference(self, /, *args: Any, **named: Any) -> Any:
-        """The same result computed by NumPy from the program's meaning; no compiler involved."""
+    def reference(self, /, *args: Any, ordered: bool = False, **named: Any) -> Any:
+        """The same result computed by NumPy from the program's meaning; no compiler involved.
+
+        Accurate: sums, exp and log are computed in float64. With `ordered`, sums are in the
+        language's order and every operation rounds to F32: the bits of a call, but for exp, log
+        and what follows from them, which a call may have 1 ulp off.
+        """
+        if not isinstance(ordered, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise KinaTypeError(
+                f"{self._compiled.name}: ordered is True or False, got {type(ordered).__name__}: "
+                "a parameter of that name is passed by its place"
+            )
         bound = self._bind(args, named)
         try:
             meaning, name = self._program.meaning, self._compiled.name
-            results = meaning.evaluate(name, bound.inputs, bound.parameters)
+            results = meaning.evaluate(name, bound.inputs, bound.parameters, ordered=ordered)
         except ValueError as error:
             # NumPy's word for a size that it cannot make.
             if "too " not in str(error):
