@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import AddiOp, AndIOp, CmpiOp, ConstantOp, SelectOp
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, i32
 from xdsl.dialects.cf import AssertOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import IfOp, YieldOp
@@ -36,8 +36,15 @@ Check: TypeAlias = AssertOp | InvokeOp
 Codes: TypeAlias = Sequence[tuple[int, int]]
 """A status from the first number on moves by the second; an assert's own number is the second."""
 
+SETTLED = "settled"
+"""The attribute of a `kina.invoke` that every other check of indices comes before."""
 NESTED = 32
 """Inside so many branches, a call no longer waits for the checks before it."""
+
+
+def _finds_mistakes(codes: Codes) -> bool:
+    """Whether a check is one of the caller's arguments: its status is a message's number."""
+    return any(first > 0 or delta > OK for first, delta in codes)
 
 
 def _needed(values: Iterable[SSAValue], pool: set[Operation]) -> set[Operation]:
@@ -70,10 +77,11 @@ class _Builder:
     depth: int = 0
     """How many branches are around `block`."""
 
-    def check(self, codes: Codes, check: Check) -> None:
+    def check(self, codes: Codes, check: Check, *, is_last: bool) -> None:
         """Place what the check needs; it joins the pending ones unless it must come after them.
 
-        A call waits for the checks before it, so that a bad index costs little to find.
+        A call waits for the checks before it, so that a bad index costs little to find. Where
+        all others hold already, it may write to outputs.
         """
         needed = _needed(check.operands, set(self.rest))
         asserts = any(isinstance(earlier, AssertOp) for _, earlier in self.pending)
@@ -84,6 +92,8 @@ class _Builder:
         self.rest = [op for op in self.rest if op not in needed and op is not check]
         if isinstance(check, InvokeOp):
             self.block.add_op(check)
+            if is_last and not any(_finds_mistakes(earlier) for earlier, _ in self.pending):
+                check.attributes[SETTLED] = UnitAttr()
         self.pending.append((codes, check))
 
     def branch(self) -> None:
@@ -216,8 +226,9 @@ def _rewrite(function: FuncOp, callees: Mapping[str, FuncOp]) -> None:
     for op in body:
         op.detach()
     builder = _Builder(function, function.body.block, body)
-    for codes, check in numbered:
-        builder.check(codes, check)
+    last = max((i for i, (codes, _) in enumerate(numbered) if _finds_mistakes(codes)), default=0)
+    for number, (codes, check) in enumerate(numbered):
+        builder.check(codes, check, is_last=number >= last)
     builder.done()
     function.update_function_type()
 

@@ -20,11 +20,11 @@ _INTRODUCTION = """\
  * Arrays are contiguous, row-major and aligned to their element type. Sizes come first, in the
  * order in which the program names them; each is at least 0. Outputs belong to the caller and must
  * not overlap an input or each other. Where a function says that an output may be an input, the two
- * pointers may be equal: then only what changes is written. A function returns 0 if all went well,
- * n > 0 if its n-th check failed, -1 if memory ran out, -2 if it does not take these sizes (an
- * empty axis that has no maximum); then the outputs' contents are unspecified, but for one that is
- * an input: it is as it was. Other inputs are never written. Any number of threads may call the
- * functions at once.
+ * pointers may be equal: then only what changes is written. A function returns 0 if all went well;
+ * n > 0 if its n-th check failed: all outputs are as they were; -1 if memory ran out, -2 if it does
+ * not take these sizes (an empty axis that has no maximum): then the outputs' contents are
+ * unspecified, but for one that is an input: it is as it was. Other inputs are never written. Any
+ * number of threads may call the functions at once.
  *
  * Bool is one byte, 0 or 1. I4 is one byte per element, sign-extended. BF16, F16, F8E4M3 and
  * F8E5M2 are given as their bits.

@@ -58,6 +58,12 @@ let scalar = fn(x: tensor<F32, [N]>) -> tensor<F32, []> { x.reduce(op=sum, axis=
 let scalars = fn(x: tensor<F32, [N]>) -> tensor<F32, []> {
   scalar(x.exp()) + scalar(x + scalar(x).broadcast([N]))
 }
+let late = fn(table: tensor<F32, [V, D]>, i: tensor<I64, [N]>, j: tensor<I64, [N]>)
+  -> (tensor<F32, [N, D]>, tensor<F32, [N]>, tensor<F32, [N, D]>) {
+  let (b, q, r) = rows(table, i, table.gather(i)) in
+  let (c, s, t) = rows(table, j, b) in
+  (b, q, c)
+}
 """
 
 
@@ -134,6 +140,10 @@ def test_the_first_check_in_program_order_is_named(calls: bool, fast: bool) -> N
         with pytest.raises(KinaIndexError) as caught:
             module.twice(table, bad_i, bad_j)
         assert place in str(caught.value), str(caught.value)
+    outs = tuple(np.full_like(result, 7) for result in module.late(table, i, j))
+    with pytest.raises(KinaIndexError, match="8:17: error: gather: index 4"):
+        module.late(table, i, np.array([0, 0, 4]), out=outs)
+    assert all((out == 7).all() for out in outs), "written before the last index was checked"
     again = module.twice(table, i, j)
     assert [a.tobytes() for a in again] == [g.tobytes() for g in good]
 

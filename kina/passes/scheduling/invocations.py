@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import SymbolTable
 
 from kina.dialects.invoke import InvokeOp
+from kina.passes.assert_to_status import SETTLED
 from kina.passes.builder import Builder
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers
@@ -29,11 +30,16 @@ def is_invoked(value: SSAValue) -> bool:
 
 
 def place_results(function: func.FuncOp, buffers: Buffers) -> None:
-    """What calls write is stored once: in an output of the caller, or in a temporary."""
+    """What calls write is stored once: in a temporary, or in an output of the caller.
+
+    In an output only by a call that no check of an index comes after: where one fails, the
+    outputs are as they were.
+    """
     for op in list(function.walk()):
         if isinstance(op, bufferization.MaterializeInDestinationOp):
-            source = op.source
-            if isinstance(owner(source), InvokeOp) and source not in buffers:
+            source, call = op.source, owner(op.source)
+            settled = isinstance(call, InvokeOp) and SETTLED in call.attributes
+            if settled and source not in buffers:
                 buffers.store_in(source, op.dest)
                 op.detach()
                 op.erase()
