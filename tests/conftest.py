@@ -1,4 +1,7 @@
-"""All that is compiled is verified; fixtures and the mark `peer` for libraries that tests use."""
+"""All that is compiled is verified, after each pass and in the end; the libraries of some tests.
+
+Fixtures for those, and the mark `peer`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from types import ModuleType
 
 import pytest
 
-PEERS = {"torch", "jax"}
+from kina.backend.contents import VARIABLE
 
-os.environ.setdefault("KINA_VERIFY", "1")
+os.environ.setdefault(VARIABLE, "1")
+
+PEERS = {"torch", "jax"}
 
 
 def peer(name: str) -> ModuleType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from kina.backend import pipeline
+from kina.backend.contents import check_contents, is_on
 from kina.backend.index_ranges import index_ranges
 from kina.backend.ir_text import show
 from kina.backend.metadata import CompiledFunction
@@ -32,8 +32,6 @@ from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
 
-VERIFIES = os.environ.get("KINA_VERIFY", "0") not in ("", "0")
-"""Whether what goes to the tools is checked by xDSL before; tests do."""
 PART_SIZE = 64
 """Operations of kina IR in a part of a program, if its functions are that small."""
 
@@ -103,7 +101,7 @@ class Lowering:
             fast=options.fast,
             threads=options.threads,
         )
-        if VERIFIES:
+        if is_on():
             module.verify()  # a third of our own time; mlir-opt checks what it reads as well
         kernels = _strings(module.attributes.pop(KERNELS, None))
         exported = _functions(module)
@@ -176,11 +174,13 @@ def _functions(module: ModuleOp) -> dict[str, FuncOp]:
 
 def _apply(module: ModuleOp, names: Sequence[str], **options: str | bool) -> None:
     """Run passes, each with those of the options that it has."""
-    context = Context()
+    context, checked = Context(), is_on()
     for name in names:
         pass_type = pass_getter(name)()
         accepted = {key: options[key] for key in options if key in pass_type.__dataclass_fields__}
         pass_type(**accepted).apply(context, module)
+        if checked:
+            check_contents(module, name)
 
 
 def _strings(attribute: Attribute | None) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ for name in passed:
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821
 
+config.environment["KINA_VERIFY"] = "1"  # noqa: F821
+
 mlir_opt = find(MLIR_OPT).path
 # mlir-cpu-runner until LLVM 19
 runners = [mlir_opt.with_name(name) for name in ("mlir-runner", "mlir-cpu-runner")]

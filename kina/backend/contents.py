@@ -1,0 +1,126 @@
+"""What the IR may contain after each pass: a cheap check, on in tests and with `KINA_VERIFY=1`.
+
+Verifiers say what an operation looks like. This says where it may stand: that no composite one
+outlives `decompose-kina`, no check `assert-to-status`, no `exp` `expand-math`. An operation that
+slipped through would end in a message of mlir-opt's, or in a call of libm.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
+from xdsl.ir import Operation
+
+from kina.errors import Diagnostic, KinaError, Note
+from kina.passes.lowering.places import span_of
+
+VARIABLE = "KINA_VERIFY"
+"""The environment variable that turns the check on."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The operations of a stage: those named, and all of the dialects named, but for some."""
+
+    allowed: frozenset[str]
+    but: frozenset[str] = frozenset()
+
+    def holds(self, name: str) -> bool:
+        """Whether an operation may stand there."""
+        dialect, _, _ = name.partition(".")
+        return name not in self.but and (name in self.allowed or dialect in self.allowed)
+
+    def __add__(self, more: str) -> Contents:
+        return Contents(self.allowed | set(more.split()), self.but - set(more.split()))
+
+    def __sub__(self, less: str) -> Contents:
+        return Contents(self.allowed - set(less.split()), self.but | set(less.split()))
+
+
+def _of(names: str) -> Contents:
+    return Contents(frozenset(names.split()))
+
+
+_KINA = _of("builtin func kina") - "kina.invoke func.call"
+_CALLED = _KINA + "func.call"
+_PRIMITIVE = _CALLED - "kina.vjp kina.softmax kina.log_softmax kina.matmul"
+_LINALG = Contents(
+    frozenset(["builtin", "func", "arith", "math", "linalg", "tensor", "scf", "cf.assert"])
+)
+_C = (
+    _LINALG
+    - "func.call"
+    + (
+        "bufferization.to_tensor bufferization.materialize_in_destination memref.reinterpret_cast "
+        "kina.invoke"
+    )
+)
+_STATUS = _C - "cf.assert"
+_EXACT = _STATUS - "math" + "math.fma math.sqrt"
+_MEMORY = "memref cf.cond_br bufferization.to_buffer func.call"
+_PLAIN = _EXACT - "kina.invoke tensor.empty" + _MEMORY
+_TEAM = (
+    "llvm.alloca llvm.extractvalue llvm.fence llvm.func llvm.insertvalue llvm.load "
+    "llvm.mlir.addressof llvm.mlir.constant llvm.mlir.undef llvm.return llvm.store"
+)
+_SCHEDULED = _EXACT - "kina.invoke" + f"vector {_MEMORY} {_TEAM}"
+
+AFTER: Mapping[str, Contents] = {
+    "inline-calls": _CALLED,
+    "transform-ad": _CALLED - "kina.vjp",
+    "simplify-kina": _CALLED - "kina.vjp",
+    "decompose-kina": _PRIMITIVE,
+    "lower-kina": _LINALG,
+    "export-c": _C,
+    "check-sizes": _C,
+    "assert-to-status": _STATUS,
+    "expand-math": _EXACT,
+    "expand-small-floats": _EXACT,
+    "allocate-temporaries": _PLAIN,
+    "schedule-cpu": _SCHEDULED,
+    "expand-fma": _SCHEDULED - "math.fma",
+}
+"""By the pass that ran last."""
+
+KERNEL = _of("func arith scf vector memref math.fma math.sqrt llvm.fence") - (
+    "memref.alloc memref.dealloc func.call"
+)
+"""What a kernel may contain: it never allocates, and no loop in it is another's to write."""
+
+
+def is_on() -> bool:
+    """Whether the environment asks for this check, and for xDSL's own of what goes to the tools."""
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+def check_contents(module: ModuleOp, stage: str) -> None:
+    """Raise `KinaError` for the first operation that may not stand after pass `stage`."""
+    if stage not in AFTER:
+        return
+    for function in module.ops:
+        allowed = AFTER[stage]
+        if stage == "schedule-cpu" and _is_kernel(function):
+            allowed = KERNEL
+        for op in function.walk():
+            if not allowed.holds(name_of(op)):
+                raise _misplaced(op, stage)
+
+
+def name_of(op: Operation) -> str:
+    """The name of an operation, also of one that xDSL does not know."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def _is_kernel(function: Operation) -> bool:
+    """By its name and kind: what a team's threads do calls kernels and is an `llvm.func`."""
+    name = function.get_attr_or_prop("sym_name")
+    return function.name == "func.func" and isinstance(name, StringAttr) and "$" in name.data
+
+
+def _misplaced(op: Operation, stage: str) -> KinaError:
+    message = f"{name_of(op)} is left after {stage}, which may not leave one"
+    note = Note(f"{VARIABLE}=1 asked for this check; it is a fault of the compiler, please report")
+    return KinaError(Diagnostic(message, span_of(op.location), notes=(note,)))
