@@ -59,7 +59,9 @@ _C = (
     )
 )
 _STATUS = _C - "cf.assert"
-_EXACT = _STATUS - "math" + "math.fma math.sqrt"
+_MATH = "math.absf math.absi math.ceil math.floor math.fma math.roundeven math.sqrt"
+"""What processors have an instruction for, with one result."""
+_EXACT = _STATUS - "math" + _MATH
 _MEMORY = "memref cf.cond_br bufferization.to_buffer func.call"
 _PLAIN = _EXACT - "kina.invoke tensor.empty" + _MEMORY
 _TEAM = (
@@ -85,7 +87,7 @@ AFTER: Mapping[str, Contents] = {
 }
 """By the pass that ran last."""
 
-KERNEL = _of("func arith scf vector memref math.fma math.sqrt llvm.fence") - (
+KERNEL = _of(f"func arith scf vector memref {_MATH} llvm.fence") - (
     "memref.alloc memref.dealloc func.call"
 )
 """What a kernel may contain: it never allocates, and no loop in it is another's to write."""
