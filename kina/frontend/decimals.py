@@ -40,6 +40,8 @@ def is_rounder(exact: Fraction, rounded: float) -> bool:
     """
     if not _may_be_rounder(rounded):
         return False
+    if rounded.as_integer_ratio() == (exact.numerator, exact.denominator):
+        return False
     value = Fraction(rounded)
     becomes_integer = value.denominator == 1 and exact.denominator != 1
     becomes_power = _is_power(value) and not _is_power(exact)

@@ -37,6 +37,10 @@ class Number:
     value: Fraction
     negative_zero: bool = False
 
+    def __hash__(self) -> int:
+        """By the two integers: a fraction's own hash divides modulo a prime."""
+        return hash((self.value.numerator, self.value.denominator))
+
     @property
     def negative(self) -> bool:
         """Whether its sign is `-`."""

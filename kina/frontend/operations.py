@@ -125,7 +125,7 @@ class OperationChecker:
         alike = OPS[op].alike
         same = [operands[position][0] for position in alike]
         beside = next((meaning for meaning in same if isinstance(meaning, Value)), None)
-        quiet = any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
+        quiet = False
         tensors.clear()
         for position, (meaning, node) in enumerate(operands):
             if isinstance(meaning, Number) and position in alike and beside:
@@ -135,6 +135,7 @@ class OperationChecker:
             elif isinstance(meaning, Value):
                 tensors.append(meaning)
             else:
+                quiet = quiet or any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
                 self._refuse(op, position, meaning, node, quiet)
                 quiet = True
         return tensors if len(tensors) == len(operands) else None
