@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith, func, llvm, math, memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from kina.backend import lowering
@@ -314,3 +314,17 @@ def test_kernels_never_take_the_name_of_a_function() -> None:
     module = scheduled("\n".join(map(text.format, names)))
     assert len(kernels(module)) == len(names)
     assert len({f.sym_name.data for f in module.ops if isinstance(f, func.FuncOp)}) == 8
+
+
+def exponentials(text: str) -> int:
+    """The fused multiply-adds on vectors in the last kernel."""
+    ops = kernels(scheduled(text))[-1].walk()
+    return sum(isinstance(op, math.FmaOp) and isinstance(op.result.type, VectorType) for op in ops)
+
+
+def test_the_end_of_a_row_is_done_by_the_same_code() -> None:
+    """A row of 512 elements has no end."""
+    whole = exponentials(nll(4, 512))
+    assert whole > 0
+    assert exponentials(nll(4, 500)) == whole
+    assert exponentials(nll("B", "V")) == whole
