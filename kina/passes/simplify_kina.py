@@ -18,6 +18,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from kina.passes.located import rewrite
 from kina.passes.simplification.duplicates import merge_duplicates
+from kina.passes.simplification.joined import JOINED_PATTERNS
 from kina.passes.simplification.patterns import PATTERNS
 from kina.passes.simplification.scatter import SCATTER_PATTERNS
 from kina.passes.simplification.selection import move_selections
@@ -37,10 +38,10 @@ class SimplifyKina(ModulePass):
         """Rewrites the module in place."""
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
         bodies = [function for function in functions if not function.is_declaration]
-        rewrite(op, PATTERNS + SCATTER_PATTERNS)
+        rewrite(op, PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS)
         for function in bodies:
             move_selections(function)
-        rewrite(op, PATTERNS + SCATTER_PATTERNS)
+        rewrite(op, PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS)
         for function in bodies:
             merge_duplicates(function)
             region_dce(function.body)

@@ -31,6 +31,15 @@ let f = fn(
   let b = x.slice(axis=2, start=32, size=32) in
   concat(a * c - b * s, b * c + a * s, axis=2)
 }"""
+HALVES = """
+let f = fn(
+  x: tensor<F32, [B, T, 64]>, cos: tensor<F32, [T, 64]>, sin: tensor<F32, [T, 64]>
+) -> tensor<F32, [B, T, 64]> {
+  let a = x.slice(axis=2, start=0, size=32) in
+  let turned = concat(-x.slice(axis=2, start=32, size=32), a, axis=2) in
+  x * cos.broadcast([B, T, 64]) + turned * sin.broadcast([B, T, 64])
+}"""
+TURNED_BACK = HALVES.replace("let f", "let _g") + "\nlet f = reverseMode(_g, wrt=[x])"
 GROUPED = """
 let f = fn(q: tensor<F32, [B, 8, T, 16]>, k: tensor<F32, [B, 2, T, 16]>) -> tensor<F32, [B, 8, T]> {
   let wide = k.reshape([B, 2, 1, T, 16]).broadcast([B, 2, 4, T, 16]) in
@@ -59,8 +68,11 @@ def kernels(found: Lowered) -> list[str]:
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [(SHIFTED, 1), (SPLIT, 1), (MERGE, 1), (ROPE, 1), (GROUPED, 1), (APPEND, 2), (MASK, 1)],
-    ids=["shifted", "split", "merge", "rope", "grouped", "append", "mask"],
+    [
+        *((SHIFTED, 1), (SPLIT, 1), (MERGE, 1), (ROPE, 1), (HALVES, 1), (TURNED_BACK, 1)),
+        *((GROUPED, 1), (APPEND, 2), (MASK, 1)),
+    ],
+    ids=["shifted", "split", "merge", "rope", "halves", "back", "grouped", "append", "mask"],
 )
 def test_nothing_is_copied_that_can_be_read_in_its_place(text: str, count: int) -> None:
     """As many kernels as write results, no temporary, and whole vectors."""
