@@ -29,7 +29,10 @@ from kina.types import Placement, TensorType
 COMPOSITE = {name for name, op in OPS.items() if op.composite}
 """Operations that decompose-kina writes as others, so that lower-kina never meets them."""
 
-EXACT = {"math.sqrt", "math.absf", "math.absi", "math.floor", "math.ceil", "math.roundeven"}
+EXACT = {
+    *("math.sqrt", "math.absf", "math.absi", "math.copysign"),
+    *("math.floor", "math.ceil", "math.roundeven", "math.trunc"),
+}
 """Operations of `math` that every processor has and rounds alike."""
 
 UNIFORM = {name for name, op in OPS.items() if op.is_elementwise} - {"select", "stop_gradient"}

@@ -67,7 +67,7 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     **{
         OP_CLASSES[op.name]: lower_elementwise
         for op in OPS.values()
-        if op.is_elementwise and not op.composite
+        if op.is_elementwise and not op.composite and op.name in OP_CLASSES
     },
     SelectOp: lower_select,
     StopGradientOp: lower_stop_gradient,

@@ -37,7 +37,11 @@ from kina.passes.vjp import (
 from kina.passes.vjp.builder import Rule
 
 RULES: dict[type[Operation], Rule] = {
-    **{OP_CLASSES[name]: rule for name, rule in elementwise.ELEMENTWISE.items()},
+    **{
+        op: elementwise.ELEMENTWISE[name]
+        for name, op in OP_CLASSES.items()
+        if name in elementwise.ELEMENTWISE
+    },
     **{OP_CLASSES[name]: rule for name, rule in activations.ACTIVATIONS.items()},
     CastOp: elementwise.cast,
     BroadcastOp: shaping.broadcast,
