@@ -59,7 +59,10 @@ _C = (
     )
 )
 _STATUS = _C - "cf.assert"
-_MATH = "math.absf math.absi math.ceil math.floor math.fma math.roundeven math.sqrt"
+_MATH = (
+    "math.absf math.absi math.ceil math.copysign math.floor math.fma math.roundeven math.sqrt "
+    "math.trunc"
+)
 """What processors have an instruction for, with one result."""
 _EXACT = _STATUS - "math" + _MATH
 _MEMORY = "memref cf.cond_br bufferization.to_buffer func.call"
