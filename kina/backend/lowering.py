@@ -27,6 +27,7 @@ from kina.frontend.typed import TypedProgram
 from kina.machine import MACHINES
 from kina.passes.export_c import read_aliases
 from kina.passes.inline_calls import CALLS, callee_name
+from kina.passes.limits import check_program
 from kina.passes.schedule_cpu import KERNELS
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
@@ -77,6 +78,7 @@ class Lowering:
         _apply(module, pipeline.INLINE)
         module.verify()
         _erase_unused(module)
+        check_program(_functions(module).values())
         self.kina_ir = show(module, locations=True)
         """For the reference."""
         self._parts = list(_parts(module, part_size))

@@ -8,13 +8,15 @@ from pathlib import Path
 from kina.cli.programs import read_program
 from kina.cli.streams import report
 from kina.cli.warning import WarningMode, show
-from kina.errors import KinaError, render_all
+from kina.errors import KinaError, KinaValueError, render_all
 from kina.frontend.check import check
 from kina.types import is_private
 
 
 def check_files(files: Sequence[Path], mode: WarningMode) -> int:
     """Print each program's errors or its functions' types; 1 if any has errors."""
+    if list(map(str, files)).count("-") > 1:
+        raise KinaValueError("`-` is given twice: the standard input holds one program")
     return max([_check_file(file, mode) for file in files])
 
 

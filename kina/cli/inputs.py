@@ -31,6 +31,8 @@ DEFAULT_SIZE = 4
 _MARGIN = 1e-6
 _WIDEST_DRAW = 8
 """Bytes per element while random numbers are drawn."""
+_BLOCK = 1 << 18
+"""Elements that are drawn at a time. They are the same in any blocks."""
 _MOST_DIGITS = 19
 """Of a size or a seed; more is past 64 bits."""
 
@@ -103,8 +105,7 @@ class Inputs:
                 f"{_MOST_DIGITS} digits"
             )
         random = default_rng([int(seed), index])
-        dtype = numpy_dtype(parameter.type.dtype)
-        return _draw(random, parameter, shape, self._limit(index)).astype(dtype)
+        return _drawn(random, parameter, shape, self._limit(index))
 
     def _limit(self, index: int) -> int | None:
         """What the values of an index parameter must stay below."""
@@ -113,6 +114,17 @@ class Inputs:
 
     def _size_of(self, dim: Dim) -> int:
         return evaluate(dim, self._sizes)
+
+
+def _drawn(
+    random: Generator, parameter: Parameter, shape: tuple[int, ...], limit: int | None
+) -> Array:
+    """Random elements in their dtype, block by block: no other array is as large."""
+    result = np.empty(prod(shape), numpy_dtype(parameter.type.dtype))
+    for first in range(0, result.size, _BLOCK):
+        part = result[first : first + _BLOCK]
+        part[:] = _draw(random, parameter, part.shape, limit).astype(part.dtype)
+    return result.reshape(shape)
 
 
 def _draw(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects.func import FuncOp
 
 from kina.errors import Diagnostic, KinaTypeError, Note
@@ -15,6 +17,9 @@ GRADIENT = 4
 """Operations of a function and its gradients for each of its own, as an estimate."""
 MAX_OPERATIONS = 10_000
 """Operations of a function once its calls are bodies and its gradients there."""
+
+MAX_PROGRAM = 100_000
+"""Operations of all functions of a program together."""
 
 
 def is_copied(operations: int, calls: int) -> bool:
@@ -34,3 +39,15 @@ def check_size(function: FuncOp) -> None:
     if function.is_declaration or len(function.body.block.ops) <= MAX_OPERATIONS:
         return
     raise too_large(function, f"function {function.sym_name.data} has")
+
+
+def check_program(functions: Iterable[FuncOp]) -> None:
+    """Refuse a program of more than `MAX_PROGRAM` operations, at the function that is too much."""
+    total = 0
+    for function in functions:
+        total += 0 if function.is_declaration else len(function.body.block.ops)
+        if total > MAX_PROGRAM:
+            message = f"the program has more than {MAX_PROGRAM} operations, which is its limit"
+            help_ = "make several programs of it: each is compiled, and cached, on its own"
+            place = span_of(function.location)
+            raise KinaTypeError(Diagnostic(message, place, notes=(Note(help_),)))

@@ -7,7 +7,8 @@ from typing import Any
 from kina.errors import KinaTypeError, KinaValueError
 from kina.runtime.library import set_threads
 
-_MOST = (1 << 31) - 1
+_MOST = 4096
+"""More is a mistake."""
 
 
 def set_num_threads(count: int | None) -> None:
@@ -15,7 +16,8 @@ def set_num_threads(count: int | None) -> None:
 
     The default is what `KINA_NUM_THREADS` says, else `OMP_NUM_THREADS`, else the number of CPUs
     that the process may use: its affinity mask and its cgroup's quota count. Raises
-    `KinaTypeError` for something else than an integer, `KinaValueError` for a count below 1.
+    `KinaTypeError` for something else than an integer, `KinaValueError` for a count below 1 or
+    above 4096.
     """
     set_threads(0 if count is None else checked_count("set_num_threads: the count", count))
 
@@ -27,4 +29,6 @@ def checked_count(what: str, count: Any) -> int:
     number = int(count.__index__())
     if number < 1:
         raise KinaValueError(f"{what} is {number}, expected at least 1")
-    return min(number, _MOST)
+    if number > _MOST:
+        raise KinaValueError(f"{what} is {number}, expected at most {_MOST}")
+    return number

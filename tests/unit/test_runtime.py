@@ -603,7 +603,9 @@ def test_set_num_threads(module: Any) -> None:
     """A library without threads has nothing to set."""
     kina.set_num_threads(2)
     np.testing.assert_array_equal(module.constant(), [10, 20])
-    kina.set_num_threads(np.int64(1 << 40))  # pyright: ignore
+    kina.set_num_threads(np.int64(4096))  # pyright: ignore
+    with pytest.raises(kina.KinaValueError, match="the count is 1000000000, expected at most 4096"):
+        kina.set_num_threads(10**9)
     kina.set_num_threads(None)
 
 
