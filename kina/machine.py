@@ -59,6 +59,16 @@ class Machine:
     """Scalar operations that take as long as writing and reading an element of memory."""
     long_body: int = 1024
     """Scalar operations of one loop; a longer chain is cut, its value stored in between."""
+    tile_rows: int = 6
+    """Rows of a tile of a matrix product: with its columns, what registers hold."""
+    tile_columns: int = 16
+    """Columns of such a tile: two vectors."""
+    tile_depth: int = 256
+    """Elements of k that a tile takes from a panel of columns, which stays in the nearest cache."""
+    least_rows: int = 4
+    """Fewer rows are not worth packing the columns for."""
+    least_columns: int = 8
+    """Fewer columns do not fill a tile."""
     links: int = 4
     """Reductions, one after the other, in one kernel: those of two softmaxes or layer norms."""
     small: int = 256
@@ -69,10 +79,13 @@ class Machine:
 
 USUAL = "usual"
 """The machine of most targets."""
+WIDE = "wide"
+"""Processors with registers of 64 bytes, and 32 of them."""
 OLD = "old"
 """x86-64-v2 and processors like it."""
 MACHINES: dict[str, Machine] = {
     USUAL: Machine(),
+    WIDE: Machine(tile_rows=14, tile_columns=32),
     OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16),
 }
 """By the name that the pass `schedule-cpu` takes."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaValueError, Note
-from kina.machine import OLD, USUAL
+from kina.machine import OLD, USUAL, WIDE
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _CPUINFO = Path("/proc/cpuinfo")
@@ -46,7 +46,14 @@ class Target:
     @property
     def model(self) -> str:
         """The name of the machine that kernels are built for (`kina/machine.py`)."""
-        return OLD if self.emulates else USUAL
+        if self.emulates:
+            return OLD
+        return WIDE if self._is_wide else USUAL
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether code for this machine alone may use vectors of 64 bytes."""
+        return self.cpu == "native" and "avx512f" in host_cpu().split()
 
     @property
     def flags(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import kina
 from helpers.same_bits_programs import arguments, source
 from kina.frontend.check import check
 from kina.frontend.source import Source
-from kina.machine import MACHINES, USUAL, Machine
+from kina.machine import MACHINES, Machine
 
 CHOSEN: dict[str, tuple[int, ...]] = {
     "log_softmax_rows": (65, 1000),
@@ -22,6 +23,9 @@ CHOSEN: dict[str, tuple[int, ...]] = {
     "stats_rows": (65,),
     "nll": (65, 1000),
     "dnll": (65,),
+    "matmul_deep": (65,),
+    "matmul_wide": (65,),
+    "dmatmul": (),
 }
 SIZES = (63, 64, 1000, 16385)
 ABSURD = {
@@ -34,6 +38,11 @@ ABSURD = {
         grain=1,
         cheap=0,
         short_body=0,
+        tile_rows=3,
+        tile_columns=8,
+        tile_depth=7,
+        least_rows=1,
+        least_columns=1,
     ),
     "streams nothing": Machine(
         streamed=1 << 60,
@@ -46,6 +55,7 @@ ABSURD = {
         short_body=1000,
         whole_body=10,
         piece=16,
+        least_rows=1 << 60,
     ),
     "narrow": Machine(
         band=16,
@@ -60,8 +70,13 @@ ABSURD = {
         short_body=0,
         whole_body=0,
         piece=8,
+        tile_rows=1,
+        tile_columns=64,
+        tile_depth=100,
+        least_rows=1,
+        least_columns=1,
     ),
-}
+}  # fmt: skip
 Results = Mapping[tuple[str, int], list[bytes]]
 
 
@@ -91,7 +106,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_two_machines_give_the_same_bits(
     machine: str, usual: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(MACHINES, USUAL, ABSURD[machine])
+    for name, known in MACHINES.items():
+        monkeypatch.setitem(MACHINES, name, replace(ABSURD[machine], has_fma=known.has_fma))
     got = results(tmp_path, monkeypatch)
     assert got.keys() == usual.keys()
     assert [call for call in got if got[call] != usual[call]] == []

@@ -44,7 +44,13 @@ LOSSES = "\n".join(
     let dnll_{kind} = reverseMode(nll_{kind})"""
     for kind in KINDS
 )
-PROGRAMS = {"many": MANY, "mixed": MIXED, "losses": LOSSES}
+PRODUCT = """
+let product = fn(x: tensor<F32, [B, M, K]>, y: tensor<F32, [B, K, N]>) -> tensor<F16, [B, M, N]> {
+  let z = x.matmul(y) in (z / ((-z).exp() + 1.0)).cast(F16)
+}
+let dproduct = reverseMode(product)
+"""
+PROGRAMS = {"product": PRODUCT, "many": MANY, "mixed": MIXED, "losses": LOSSES}
 
 
 def number(text: str) -> int:

@@ -46,6 +46,10 @@ class KernelFunction:
     def __post_init__(self) -> None:
         self.first: SSAValue | None = None
         self.piece: SSAValue | None = None
+        self.worker: SSAValue | None = None
+        self.work: SSAValue | None = None
+        self.work_size = 0
+        """Elements of the memory that each thread has for itself."""
         self.strategy = ""
         """How it runs, in a word, and on how many lanes."""
         self.lanes = 0
@@ -105,6 +109,13 @@ class KernelFunction:
     def scratch(self, element: Attribute, lanes: int) -> SSAValue:
         """Memory on the stack for one vector, dead after its use."""
         return self.entry.value(memref.AllocaOp.get(element, 64, [lanes]))
+
+    def workspace(self, element: Attribute, size: int) -> tuple[SSAValue, Count]:
+        """Memory of the running thread's own, from the caller, and where it begins."""
+        self.work_size = size
+        self.worker = self._argument(INDEX)
+        self.work = self._argument(MemRefType(element, []))
+        return self.entry.flat(self.work), self.entry.times(self.worker, size)
 
     def stage_of(self, value: SSAValue) -> Stage | None:
         """The stage of this kernel that makes a value."""

@@ -8,7 +8,7 @@ stage over rows alone is computed once, and what is stored per element comes in 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -56,7 +56,8 @@ class Strategy(ABC):
     def build(self) -> None:
         """Appends everything to the function."""
         loops = [loop for loop in range(len(self.function.space.sizes)) if loop != self.inner]
-        self._nest(self.function.ops, loops, {})
+        function = self.function
+        nest(function, function.ops, loops, {}, lambda ops, places: self._row(Row(ops, places)))
         self.hints.finish()
 
     def reduce(self, row: Row, stage: Stage) -> Held:
@@ -81,22 +82,6 @@ class Strategy(ABC):
             return reduction.join(inside, so_far, here)
 
         return row.ops.loop(first, end, size, starts, part)
-
-    def _nest(self, ops: Ops, loops: Sequence[int], places: Places) -> None:
-        if not loops:
-            self._row(Row(ops, places))
-            return
-        loop, *others = loops
-        first, count = self.function.bounds(loop)
-        if count == 1:
-            self._nest(ops, others, {**places, loop: first})
-            return
-
-        def body(inside: Ops, place: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self._nest(inside, others, {**places, loop: place})
-            return ()
-
-        ops.loop(first, ops.plus(first, count), 1, (), body)
 
     def _row(self, row: Row) -> None:
         outputs = self.function.kernel.outputs
@@ -147,3 +132,27 @@ class Strategy(ABC):
         for value in results:
             if value in self.function.kernel.outputs:
                 self.one(row).write(stage, row.made[value], value)
+
+
+def nest(
+    function: KernelFunction,
+    ops: Ops,
+    loops: Sequence[int],
+    places: Places,
+    body: Callable[[Ops, Places], None],
+) -> None:
+    """Some loops of a kernel, one in the other, around `body`."""
+    if not loops:
+        body(ops, places)
+        return
+    loop, *others = loops
+    first, count = function.bounds(loop)
+    if count == 1:
+        nest(function, ops, others, {**places, loop: first}, body)
+        return
+
+    def each(inside: Ops, place: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        nest(function, inside, others, {**places, loop: place}, body)
+        return ()
+
+    ops.loop(first, ops.plus(first, count), 1, (), each)

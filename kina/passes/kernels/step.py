@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -98,6 +99,18 @@ class Step:
                 continue
             known.update(zip(op.results, self._repeat(stage, op, known), strict=True))
         raise AssertionError("a body ends in linalg.yield")
+
+    def part(self, stage: Stage, wanted: SSAValue, ops: AbstractSet[Operation]) -> SSAValue:
+        """What some ops of the body of a stage compute; no accumulator is among them."""
+        needed = {operand for op in ops for operand in op.operands} | {wanted}
+        known: dict[SSAValue, SSAValue] = {}
+        for argument, (value, access) in zip(stage.block.args, stage.leaves, strict=False):
+            if argument in needed:
+                known[argument] = self.read(stage, value, access)
+        for op in stage.block.ops:
+            if op in ops:
+                known.update(zip(op.results, self._repeat(stage, op, known), strict=True))
+        return self._known(wanted, known)
 
     def read(self, stage: Stage, value: SSAValue, access: Access) -> SSAValue:
         """A leaf of a stage: a scalar if it is the same for all lanes."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 
+from kina.passes.kernels.contraction import Contraction
 from kina.passes.kernels.fibers import Fibers
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.rows import Rows
+from kina.passes.scheduling.contractions import roles_of
 
 
 def build(function: KernelFunction) -> func.FuncOp:
     """The function of a kernel, with its loops."""
+    roles = roles_of(function.kernel, function.space, function.machine)
+    if roles is not None:
+        Contraction(function, roles).build()
+        return function.finish()
     # An interior axis beside nothing but dimensions of size 1 keeps its order of sums.
     interior = function.space.axis is not None and function.kernel.frame.is_interior
     strategy = Fibers if interior else Rows

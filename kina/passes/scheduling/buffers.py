@@ -9,8 +9,10 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
     IndexType,
+    IntegerAttr,
     MemRefType,
     UnitAttr,
+    f32,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -50,6 +52,20 @@ def to_pointer(buffer: SSAValue) -> memref.ReinterpretCastOp:
     """The op that forgets the shape of a memref."""
     kind = MemRefType(element_of(buffer), [])
     return memref.ReinterpretCastOp(buffer, [], [], [], [0], [], [], kind)
+
+
+class Workspace:
+    """Memory of the threads' own, in the making: how much is known when all kernels are."""
+
+    def __init__(self, size: arith.ConstantOp, memory: SSAValue) -> None:
+        self._size, self._memory = size, memory
+        self._most = 0
+
+    def pointer(self, size: int) -> SSAValue:
+        """The memory of all threads, each with room for so many elements at least."""
+        self._most = max(self._most, size)
+        self._size.properties["value"] = IntegerAttr(self._most, INDEX)
+        return self._memory
 
 
 class Buffers:
@@ -137,6 +153,15 @@ class Buffers:
         at = Builder(empty)
         view = self.shaped(self._allocate(empty.tensor), empty.tensor, at)
         return at.value(bufferization.ToTensorOp(view, True, True))
+
+    def workspace(self, threads: SSAValue) -> Workspace:
+        """Memory for each of some threads, as much as the kernel needs that needs most."""
+        most = arith.ConstantOp.from_int_and_width(0, INDEX)
+        each = self.on_entry(most)
+        count = self.on_entry(arith.MuliOp(each, threads))
+        buffer = self.on_entry(memref.AllocOp.get(f32, ALIGNMENT, [DYNAMIC_INDEX], [count]))
+        self._heap.append(buffer)
+        return Workspace(most, self.on_entry(to_pointer(buffer)))
 
     def finish(self) -> None:
         """Allocates the temporaries on entry, and frees them where the function ends.

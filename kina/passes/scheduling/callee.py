@@ -10,15 +10,18 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
 from kina.machine import Machine
-from kina.passes.builder import Builder
+from kina.passes.builder import INDEX, Builder
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.strategies import build
-from kina.passes.scheduling.buffers import Buffers, index_of
+from kina.passes.scheduling.buffers import Buffers, Workspace, index_of
 from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.join import SMALL_CODE
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.report import describe
 from kina.passes.scheduling.space import Size, Space
+
+THREADS, RUN = "kina$threads", "kina$run"
+"""The functions of the pool; no program has a `$` in a name."""
 
 Ranges = dict[int, tuple[SSAValue, SSAValue]]
 """The first iteration and the number of iterations of some loops."""
@@ -39,6 +42,8 @@ class Caller:
     """What the kernels are, in words."""
     kernels: int = 0
     """How many were named."""
+    _works: dict[bool, Workspace] = field(default_factory=dict[bool, Workspace])
+    _team: SSAValue | None = None
 
     def new_name(self) -> str:
         """The name of the next kernel; no program has a `$` in a name."""
@@ -49,6 +54,22 @@ class Caller:
     def last_kernel(self) -> str:
         """The name of the kernel that was formed last."""
         return f"{self.name}${self.kernels - 1}"
+
+    def workspace(self, size: int, *, shared: bool) -> SSAValue:
+        """Memory of so many elements of F32, for each thread of a team if it is `shared`."""
+        if shared not in self._works:
+            one = arith.ConstantOp.from_int_and_width(1, INDEX)
+            threads = self.team if shared else self.buffers.on_entry(one)
+            self._works[shared] = self.buffers.workspace(threads)
+        return self._works[shared].pointer(size)
+
+    @property
+    def team(self) -> SSAValue:
+        """As many threads as a team may have, asked on entry of the function."""
+        if self._team is None:
+            self.declare(THREADS, [], [INDEX])
+            self._team = self.buffers.on_entry(func.CallOp(THREADS, [], [INDEX]))
+        return self._team
 
     def declare(self, name: str, inputs: Sequence[Attribute], results: Sequence[Attribute]) -> None:
         """Declares a function of the pool of threads, if it is not yet."""
@@ -97,10 +118,21 @@ class Callee:
             return index
         return self._at.value(arith.IndexCastOp(index, scalar.type))
 
+    @property
+    def has_workspace(self) -> bool:
+        """Whether each thread has memory of its own."""
+        return self._function.worker is not None
+
     def call(
-        self, ranges: Ranges, memory: Memory | None = None, piece: SSAValue | None = None
+        self,
+        ranges: Ranges,
+        memory: Memory | None = None,
+        piece: SSAValue | None = None,
+        worker: SSAValue | None = None,
     ) -> func.CallOp:
         """A call for these parts of the ranged loops; `piece` numbers the part of the axis.
+
+        `worker` numbers the thread, for a kernel that has memory for each.
 
         `memory` says where the tensors are that only some kernels know.
         """
@@ -113,6 +145,10 @@ class Callee:
             arguments[argument] = pointer
         if function.piece is not None and piece is not None:
             arguments[function.piece] = piece
+        if function.worker is not None and function.work is not None and worker is not None:
+            arguments[function.worker] = worker
+            shared = bool(function.space.ranged)
+            arguments[function.work] = self._caller.workspace(function.work_size, shared=shared)
         return func.CallOp(self.name, [arguments[a] for a in function.block.args], [])
 
     def call_piece(

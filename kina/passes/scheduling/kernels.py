@@ -28,6 +28,7 @@ from kina.passes.scheduling.graph import (
     viewed,
 )
 from kina.passes.scheduling.storing import stored
+from kina.passes.scheduling.sums import sums_to_store
 from kina.passes.scheduling.taken import is_ordered, read_before
 
 # Ops that only name sizes, constants and tensors: they never order anything.
@@ -242,6 +243,11 @@ class Plan:
                 wanted.update(v for v, _ in stage.leaves if self._position.get(v) != position)
         for _, kernel in self.kernels():
             kernel.outputs = [s.value for s in kernel.stages if s.value in wanted]
+            axis = kernel.frame.axis
+            depth = None if axis is None else kernel.frame.dims[axis]
+            sums = sums_to_store(kernel.stages, kernel.outputs, depth, self._machine)
+            if sums is not None:
+                kernel.outputs.insert(0, sums)
 
     def makes(self, base: SSAValue) -> bool:
         """Whether kernels write the memory of a tensor."""

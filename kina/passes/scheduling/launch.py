@@ -13,6 +13,7 @@ from kina.machine import Machine
 from kina.passes.builder import Builder
 from kina.passes.scheduling.buffers import ceil_div, index_of
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
+from kina.passes.scheduling.contractions import roles_of
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Split
 from kina.passes.scheduling.space import Size, Space, space_of
@@ -31,6 +32,11 @@ I1 = IntegerType(1)
 def launch(caller: Caller, kernel: Kernel, at: Builder) -> None:
     """Calls `kernel`: by pieces of its rows if these are few and long, or by rows."""
     space = space_of(kernel)
+    if (roles := roles_of(kernel, space, caller.machine)) is not None:
+        tile = caller.machine.tile_rows, caller.machine.tile_columns
+        space.grains = dict(zip((roles.rows, space.last), tile, strict=True))
+        Launch(caller, kernel, space, None, at).emit()
+        return
     parts = [(space, None)] if not space.is_banded else list(_bands(space, caller.machine, at))
     split = Split(caller, kernel, space, parts, at)
     rest = split.emit() if split.is_possible else at
@@ -80,7 +86,7 @@ class Launch:
         zero = self._at.index(0)
         everything = {loop: (zero, size) for loop, size in self._whole.items()}
         if not self._whole:
-            self._at.append(self._callee.call(everything))
+            self._at.append(self._callee.call(everything, worker=zero))
             return
         units = {loop: self._units(loop) for loop in self._space.ranged}
         most = next(iter(units.values()))
@@ -96,7 +102,7 @@ class Launch:
         # One thread calls the kernel directly: a small call must not pay for threads.
         worth = self._at.compare("uge", want, self._at.index(2))
         end = scf.YieldOp()
-        alone = Block([self._callee.call(everything), scf.YieldOp()])
+        alone = Block([self._callee.call(everything, worker=zero), scf.YieldOp()])
         self._at.append(scf.IfOp(worth, [], [Block([end])], [alone]))
         self._at = Builder(end)
         self._parallel(want, units, most, zero)
@@ -117,7 +123,9 @@ class Launch:
                 first = team.select(chosen[loop], first, zero)
                 length = team.select(chosen[loop], length, self._whole[loop])
             ranges[loop] = first, length
-        team.append(self._callee.call(ranges))
+        team.append(self._callee.call(ranges, worker=team.me))
+        if self._callee.has_workspace:  # one for each thread that there was on entry
+            want = self._at.value(arith.MinUIOp(want, self._caller.team))
         team.start(want, self._at)
 
     def _share(self, team: Team, loop: int, units: SSAValue) -> tuple[SSAValue, SSAValue]:

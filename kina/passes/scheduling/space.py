@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -62,6 +62,8 @@ class Space:
     axis: int | None
     ranged: tuple[int, ...] = ()
     block: int | None = None
+    grains: dict[int, int] = field(default_factory=dict[int, int])
+    """How many iterations of some loops stay together on one thread."""
 
     @property
     def in_pieces(self) -> bool:

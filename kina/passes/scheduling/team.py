@@ -11,10 +11,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Region, SSAValue
 
 from kina.passes.builder import INDEX, Builder
-from kina.passes.scheduling.callee import Caller
-
-THREADS, RUN = "kina$threads", "kina$run"
-"""The functions of the pool; no program has a `$` in a name."""
+from kina.passes.scheduling.callee import RUN, THREADS, Caller
 
 
 def team_size(caller: Caller, want: SSAValue, at: Builder) -> SSAValue:
@@ -34,12 +31,13 @@ class Team(Builder):
         super().__init__(Block(arg_types=[LLVMPointerType(), i64, i64]))
         self._caller = caller
         self._context, me, team = self.block.args
-        self._me, self._team = self._cast(me), self._cast(team)
-        self._next = self.value(arith.AddiOp(self._me, self.index(1)))
+        self.me, self._team = self._cast(me), self._cast(team)
+        """The number of the running thread, and of how many."""
+        self._next = self.value(arith.AddiOp(self.me, self.index(1)))
 
     def share(self, units: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The first of `units` that falls to the running thread, and the first that does not."""
-        return self._bound(units, self._me), self._bound(units, self._next)
+        return self._bound(units, self.me), self._bound(units, self._next)
 
     def _bound(self, units: SSAValue, thread: SSAValue) -> SSAValue:
         return self.value(arith.DivUIOp(self.value(arith.MuliOp(units, thread)), self._team))

@@ -40,6 +40,8 @@ def threads_for(work: Size, machine: Machine, at: Builder, regions: int = 1) -> 
 
 def grain_of(space: Space, loop: int, machine: Machine) -> int:
     """How many iterations of a parallel loop stay together on one thread."""
+    if loop in space.grains:
+        return space.grains[loop]
     return machine.band if space.axis is None and loop == space.last else 1
 
 
