@@ -43,6 +43,8 @@ class Machine:
     """Steps down a band of fibers from a load to what is fetched with it."""
     band: int = 64
     """Fibers of an interior axis that are done side by side; elements that one thread keeps."""
+    chains: int = 128
+    """Fibers of a chain of products that are done side by side, as sums in registers."""
     narrow_bands: tuple[int, ...] = (8, 1)
     """Bands for what is left when the number of fibers is known only at run time."""
     deep: int = 1024
@@ -85,7 +87,7 @@ OLD = "old"
 """x86-64-v2 and processors like it."""
 MACHINES: dict[str, Machine] = {
     USUAL: Machine(),
-    WIDE: Machine(tile_rows=14, tile_columns=32),
+    WIDE: Machine(tile_rows=14, tile_columns=32, chains=256),
     OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16),
 }
 """By the name that the pass `schedule-cpu` takes."""

@@ -7,14 +7,14 @@ sizes are one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import OpResult, SSAValue
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from kina.dims import Monomial, terms_of
-from kina.passes.builder import Builder
+from kina.passes.builder import INDEX, Builder
 
 SIZE = "size"
 """The attribute of the operation that computes a derived size: the dimension's normal form."""
@@ -67,8 +67,11 @@ def again(value: SSAValue, at: Builder) -> SSAValue:
     return at.value(op)
 
 
-def named(dim: str, factors: Iterable[SSAValue]) -> SSAValue:
-    """The derived size `dim`, found from other sizes that are computed from the same symbols."""
+def named(dim: str, known: int, factors: Sequence[SSAValue]) -> SSAValue:
+    """The derived size `dim`, which is the product of a number and other sizes.
+
+    It is found from these where something else has it; else it is computed after them.
+    """
     seen: set[SSAValue] = set()
     work = list(factors)
     while work:
@@ -84,7 +87,28 @@ def named(dim: str, factors: Iterable[SSAValue]) -> SSAValue:
         for op in around:
             if isinstance(op, _ARITHMETIC):
                 work += [*op.operands, *op.results]
-    raise ValueError(f"no size {dim} is computed from {', '.join(map(str, factors))}")
+    return _computed(dim, known, factors)
+
+
+def _computed(dim: str, known: int, factors: Sequence[SSAValue]) -> SSAValue:
+    at = Builder(_after(factors))
+    total = at.index(known)
+    for factor in factors:
+        is_index = isinstance(factor.type, IndexType)
+        size = factor if is_index else at.value(arith.IndexCastOp(factor, INDEX))
+        total = at.value(arith.MuliOp(total, size))
+    assert isinstance(total, OpResult)
+    total.op.attributes[SIZE] = StringAttr(dim)
+    return total
+
+
+def _after(values: Sequence[SSAValue]) -> Operation:
+    """The first operation that stands behind some values of one block."""
+    made = [value.op for value in values if isinstance(value, OpResult)]
+    block = made[0].parent_block() if made else values[0].owner
+    assert isinstance(block, Block)
+    ops = list(block.ops)
+    return ops[max((ops.index(op) + 1 for op in made), default=0)]
 
 
 _ARITHMETIC = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)

@@ -23,6 +23,7 @@ SHAPES: dict[str, tuple[str, str, str]] = {
     "matrix": ("[M, K]", "[K, N]", "[M, N]"),
     "stack": ("[B, M, K]", "[B, K, N]", "[B, M, N]"),
     "shared": ("[B, M, K]", "[K, N]", "[B, M, N]"),
+    "rows": ("[B, 2, M, K]", "[K, N]", "[B, 2, M, N]"),
     "deep": ("[B, 2, M, K]", "[B, 2, K, N]", "[B, 2, M, N]"),
 }
 STATIC = {"M": 9, "K": 33, "N": 70, "B": 3}

@@ -11,6 +11,7 @@ from kina.dialects.base import kina_type_of
 from kina.dialects.contraction import ContractOp, MatmulOp
 from kina.dialects.elementwise import CastOp
 from kina.dialects.shaping import ReshapeOp
+from kina.dims import DimError, multiply
 from kina.dtypes import F32, I4, I8
 from kina.types import Dim
 
@@ -77,10 +78,11 @@ def _merged(dims: Sequence[Dim], walked: Sequence[int], loop: int) -> tuple[Dim,
 
 
 def _product(first: Dim, second: Dim) -> Dim | None:
-    """The product of two sizes if it has a name."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first * second
-    return second if first == 1 else first if second == 1 else None
+    """The product of two sizes, None where it is past the limits of sizes."""
+    try:
+        return multiply([first, second])
+    except DimError:
+        return None
 
 
 CONTRACTION_PATTERNS: tuple[RewritePattern, ...] = (

@@ -32,8 +32,8 @@ from kina.passes.scheduling.contractions import Factor, Roles
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.sums import holds_sums
 
-PieceBody: TypeAlias = Callable[[Ops, SSAValue, Step], None]
-"""What is done with a piece: where, which k, and the step that computes it."""
+PieceBody: TypeAlias = Callable[[Ops, SSAValue, Step, Count], None]
+"""What is done with a piece: where, which k, the step that computes it, and how many of it."""
 PIECE = 16
 """Elements that are packed at a time."""
 HEIGHTS = (4, 1)
@@ -129,7 +129,8 @@ class Contraction:
     def _step(self, ops: Ops, places: Places, along: int, lanes: int, present: Count) -> Step:
         mask = None if present == lanes else ops.mask(present, lanes)
         row = Row(ops, places)
-        return Step(self.function, self.hints, row, along, lanes, mask, present)
+        end = None if mask is None else ops.plus(places[along], present)
+        return Step(self.function, self.hints, row, along, lanes, mask, end)
 
     def _part(self, step: Step, factor: Factor) -> SSAValue:
         value = step.part(self._stage, factor.value, factor.ops)
@@ -162,10 +163,12 @@ class Contraction:
             start = inside.plus(places[self._columns], number)
             here = {**places, self._columns: start}
             target = inside.plus(self._right, number)
-            self._pieces(inside, here, at, depth, lambda o, k, step: across(o, k, step, target))
+            self._pieces(
+                inside, here, at, depth, lambda o, k, step, n: across(o, k, step, n, target)
+            )
             return ()
 
-        def across(inside: Ops, k: SSAValue, step: Step, target: Count) -> None:
+        def across(inside: Ops, k: SSAValue, step: Step, count: Count, target: Count) -> None:
             inside.store(self._part(step, self._roles.right), scratch, 0, None)
 
             def lane(each: Ops, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -174,7 +177,7 @@ class Contraction:
                 each.store(value, self._work, each.plus(target, row), None)
                 return ()
 
-            inside.loop(0, step.present, 1, (), lane)
+            inside.loop(0, count, 1, (), lane)
 
         ops.loop(0, present, 1, (), column)
 
@@ -185,7 +188,7 @@ class Contraction:
         def piece(inside: Ops, k: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             left = PIECE if even else inside.least(inside.minus(depth, k), PIECE)
             here = {**places, self._axis: inside.plus(at, k)}
-            body(inside, k, self._step(inside, here, self._axis, PIECE, left))
+            body(inside, k, self._step(inside, here, self._axis, PIECE, left), left)
             return ()
 
         ops.loop(0, depth, PIECE, (), piece)
@@ -200,7 +203,7 @@ class Contraction:
             here = {**places, self._rows: inside.plus(places[self._rows], number)}
             start = inside.plus(self._left, inside.times(number, self._depth + PIECE))
 
-            def store(each: Ops, k: SSAValue, step: Step) -> None:
+            def store(each: Ops, k: SSAValue, step: Step, _: Count) -> None:
                 value = self._part(step, self._roles.left)
                 each.store(value, self._work, each.plus(start, k), None)
 

@@ -14,7 +14,7 @@ from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, lanes_of, vector_of
 from kina.passes.kernels.pads import Flag
 from kina.passes.scheduling.space import Size
-from kina.passes.scheduling.traffic import large_results, next_rows, next_steps, streams
+from kina.passes.scheduling.traffic import far_steps, large_results, next_rows, next_steps, streams
 
 FIRST, SECOND = 3, 2
 """The levels of cache as `memref.prefetch` counts them."""
@@ -39,7 +39,7 @@ class Hints:
         self._fetches = {value: Fetch(2, size, self._level(size)) for value, size in rows}
         steps = next_steps(kernel, space, machine)
         self._fetches |= {value: Fetch(2, size, FIRST) for value, size in steps}
-        ahead = streams(kernel, space, machine)
+        ahead = (*streams(kernel, space, machine), *far_steps(kernel, space, machine))
         self._fetches |= {value: Fetch(1, size, SECOND) for value, size in ahead}
         self._loads = Counter[SSAValue]()
         self._large = dict(large_results(kernel, machine))

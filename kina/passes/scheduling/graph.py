@@ -182,7 +182,7 @@ def _only_size(factors: Shape, name: str) -> Dim:
     known = prod(dim for dim in factors if isinstance(dim, int))
     dynamic = [dim for dim in factors if not isinstance(dim, int)]
     if dynamic and (known, len(dynamic)) != (1, 1):
-        return named(name, dynamic)
+        return named(name, known, dynamic)
     return dynamic[0] if dynamic else known
 
 

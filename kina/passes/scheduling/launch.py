@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import arith, scf
@@ -37,35 +37,69 @@ def launch(caller: Caller, kernel: Kernel, at: Builder) -> None:
         space.grains = dict(zip((roles.rows, space.last), tile, strict=True))
         Launch(caller, kernel, space, None, at).emit()
         return
-    parts = [(space, None)] if not space.is_banded else list(_bands(space, caller.machine, at))
+    parts = list(_parts(kernel, space, caller.machine, at))
     split = Split(caller, kernel, space, parts, at)
     rest = split.emit() if split.is_possible else at
     for part, first in parts:
         Launch(caller, kernel, part, first, rest).emit()
 
 
-def _bands(space: Space, machine: Machine, at: Builder) -> Iterator[tuple[Space, Size]]:
-    for block, count, first in bands(space.sizes[space.last], machine, at):
+def blocks_of(kernel: Kernel, machine: Machine) -> tuple[int, ...]:
+    """How many fibers are done side by side, as long as there are so many.
+
+    A chain of products reads a row of its right factor after the other, and so longer parts of it.
+    """
+    chains = any(stage.node.is_chain for stage in kernel.stages)
+    return (machine.chains, machine.band) if chains else (machine.band,)
+
+
+def _parts(
+    kernel: Kernel, space: Space, machine: Machine, at: Builder
+) -> Iterator[tuple[Space, Size | None]]:
+    """A kernel's bands of fibers, or all of its loops."""
+    if space.is_banded:
+        yield from _bands(space, blocks_of(kernel, machine), machine.narrow_bands, at)
+    else:
+        yield space, None
+
+
+def _bands(
+    space: Space, blocks: Sequence[int], narrow: Sequence[int], at: Builder
+) -> Iterator[tuple[Space, Size]]:
+    for block, count, first in bands(space.sizes[space.last], blocks, narrow, at):
         yield replace(space, sizes=(*space.sizes[:-1], count), block=block), first
 
 
-def bands(width: Size, machine: Machine, at: Builder) -> Iterator[tuple[int, Size, Size]]:
-    """Fibers of a block, number of blocks and first fiber of each band."""
+def bands(
+    width: Size, blocks: Sequence[int], narrow: Sequence[int], at: Builder
+) -> Iterator[tuple[int, Size, Size]]:
+    """Fibers of a block, number of blocks and first fiber of each band.
+
+    `narrow` ones are for what is left where the width is known only at run time.
+    """
     if not width.factors:
-        blocks, rest = divmod(width.known, machine.band)
-        if blocks:
-            yield machine.band, Size(blocks), Size(0)
-        if rest:
-            yield rest, Size(1), Size(blocks * machine.band)
+        yield from _known_bands(width.known, blocks)
         return
     left, first = index_of(width, at), at.index(0)
-    for block in (machine.band, *machine.narrow_bands):
+    for block in (*blocks, *narrow):
         size = at.index(block)
         count = at.value(arith.DivUIOp(left, size))
         yield block, Size(1, (count,)), Size(1, (first,))
         done = at.value(arith.MuliOp(count, size))
         left = at.value(arith.SubiOp(left, done))
         first = at.value(arith.AddiOp(first, done))
+
+
+def _known_bands(width: int, blocks: Sequence[int]) -> Iterator[tuple[int, Size, Size]]:
+    """Where the width is known, what is left is one band."""
+    first = 0
+    for block in blocks:
+        count, width = divmod(width, block)
+        if count:
+            yield block, Size(count), Size(first)
+            first += count * block
+    if width:
+        yield width, Size(1), Size(first)
 
 
 class Launch:

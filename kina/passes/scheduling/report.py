@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import SSAValue
 
+from kina.passes.derived_sizes import derived
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import canonical_dim, element_of, shape_of
@@ -36,6 +37,8 @@ def shown(size: Size) -> str:
 
 def _name(value: SSAValue) -> str:
     found = canonical_dim(value)
+    if isinstance(found, SSAValue) and (dim := derived(found)) is not None:
+        return dim
     hint = found.name_hint if isinstance(found, SSAValue) else str(found)
     return hint or "?"
 

@@ -45,6 +45,19 @@ def next_steps(kernel: Kernel, space: Space, machine: Machine) -> Iterator[Hint]
             yield value, Size(step.known * machine.steps_ahead, step.factors)
 
 
+def far_steps(kernel: Kernel, space: Space, machine: Machine) -> Iterator[Hint]:
+    """The large factors of chains, a step of which is as many lines as the band has."""
+    if space.block is None or space.axis is None:
+        return
+    for (value, access), stages in _walks(kernel).items():
+        strides = space.strides(kernel.frame, stages[0], access, shape_of(value))
+        both = {space.axis, space.last} <= set(strides)
+        chains = all(stage.node.is_chain for stage in stages)
+        if chains and both and _leaves_the_cache(value, machine):
+            step = strides[space.axis]
+            yield value, Size(step.known * machine.steps_ahead, step.factors)
+
+
 def streams(kernel: Kernel, space: Space, machine: Machine) -> Iterator[Hint]:
     """The large tensors that reductions of rows walk once, in order, and how far ahead to fetch."""
     if space.axis is None or space.axis != space.last:
