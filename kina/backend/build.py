@@ -10,6 +10,7 @@ from collections.abc import Callable
 from kina.backend import cache
 from kina.backend.cache import Artifact
 from kina.backend.options import Options
+from kina.frontend.imports import link
 from kina.frontend.source import Source
 
 NATIVE = Options()
@@ -27,7 +28,10 @@ def build(
     If it is not, `meanwhile` is called once, while the tools run. Raises `KinaSyntaxError`,
     `KinaTypeError` for a wrong program, `KinaToolchainError` for a missing or failing tool.
     """
-    name = cache.key(source.name, source.text, options)
+    source = link(source)
+    *imported, (_, own) = source.parts
+    others = [(file.name, file.text) for _, file in imported]
+    name = cache.key(own.name, own.text, options, others)
     found = cache.lookup(name)
     if found is not None:
         return found

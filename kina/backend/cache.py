@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,11 +46,15 @@ class Artifact:
         return self.folder / IR
 
 
-def key(name: str, text: str, options: Options) -> str:
-    """The name of the entry for this source and these options."""
+def key(name: str, text: str, options: Options, imported: Sequence[tuple[str, str]] = ()) -> str:
+    """The name of the entry for this source, what it imports, and these options.
+
+    What is imported are names of files and their texts.
+    """
     parts = [
         name,
         text,
+        *(part for file in imported for part in file),
         options.target,
         str(options.threads),
         str(options.fast),

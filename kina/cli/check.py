@@ -29,6 +29,7 @@ def _check_file(file: Path, mode: WarningMode) -> int:
         report(render_all(error.diagnostics))
         return 1
     print(f"{source.name}: ok")
-    for name, signature in program.signatures.items():
+    own = {n: s for n, s in program.signatures.items() if program.own is None or n in program.own}
+    for name, signature in own.items():
         print(f"  {signature}{'  (private)' if is_private(name) else ''}")
     return 0

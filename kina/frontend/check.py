@@ -7,12 +7,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from kina.errors import KinaSyntaxError, KinaTypeError
-from kina.frontend.lexer import tokenize
+from kina.frontend.imports import LinkedSource, link
+from kina.frontend.lexer import Token, tokenize
 from kina.frontend.parser import parse
 from kina.frontend.report import Report
 from kina.frontend.source import Source
 from kina.frontend.typecheck import typecheck
 from kina.frontend.typed import TypedProgram
+from kina.types import is_private
 
 
 def check(source: Source) -> TypedProgram:
@@ -38,11 +40,42 @@ def _uncollected() -> Generator[None]:
 
 
 def _check(source: Source) -> TypedProgram:
+    source = link(source)
     report = Report(source)
-    program = parse(tokenize(source, report), report)
+    files = [
+        parse(tokens, report, is_main=file is source.parts[-1][1])
+        for tokens, (_, file) in zip(_tokens(source, report), source.parts, strict=True)
+    ]
     if report.failed:
         raise KinaSyntaxError(*report.diagnostics())
-    typed = typecheck(program, report)
+    imports = source.imports if isinstance(source, LinkedSource) else ((),)
+    typed = typecheck(files, imports, report)
     if report.failed:
         raise KinaTypeError(*report.diagnostics())
     return typed
+
+
+def _tokens(source: Source, report: Report) -> list[list[Token]]:
+    """The tokens of each file; private names that two files share are told apart."""
+    files = [tokenize(file, report, base) for base, file in source.parts]
+    bound = [_private_names(tokens) for tokens in files]
+    for number, tokens in enumerate(files[:-1]):
+        others = set[str]().union(*(names for other, names in enumerate(bound) if other != number))
+        shared = bound[number] & others
+        if shared:
+            files[number] = [
+                token._replace(text=f"{token.text}.{number}") if token.text in shared else token
+                for token in tokens
+            ]
+    return files
+
+
+def _private_names(tokens: list[Token]) -> set[str]:
+    """The names of the private functions of a file."""
+    heads = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
+    return {
+        name.text
+        for let, name, equals, word in heads
+        if let.text == "let" and equals.text == "=" and word.text in ("fn", "reverseMode")
+        if is_private(name.text)
+    }

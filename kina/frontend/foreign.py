@@ -97,6 +97,6 @@ SYNTAX: dict[str, str] = {
     "else": "there are no branches in Kina: a choice is written condition.select(a, b)",
     "for": "there are no loops in Kina: an operation works on whole tensors",
     "while": "there are no loops in Kina: an operation works on whole tensors",
-    "import": "there are no imports in Kina: a program is one file",
+    "import": 'a file is imported by its path, before all else: import "layers.kina"',
 }
 """What to say where a token cannot stand, by its text."""

@@ -60,13 +60,15 @@ def generate(program: TypedProgram) -> ModuleOp:
         set_requirements(op, needed[op.sym_name.data])
         if op.sym_name.data not in exported:
             op.properties["sym_visibility"] = StringAttr("private")
-    module.location = _location(program.source, Extent(0, 0))
+    start = program.source.parts[-1][0]
+    module.location = _location(program.source, Extent(start, start))
     return module
 
 
 def _location(source: Source, extent: Extent) -> FileLineColLoc:
     line, column = source.position(extent.start)
-    return FileLineColLoc(StringAttr(source.name), IntAttr(line), IntAttr(column))
+    file = source.file_at(extent.start)
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def _function(function: TypedFunction, source: Source) -> FuncOp:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from kina.frontend.report import Report
 from kina.frontend.source import Extent, Source
 
+IMPORT = "import"
+"""The word before the path of a file; no reserved word."""
+
 
 class TokenKind(Enum):
     """What a token is."""
@@ -22,6 +25,7 @@ class TokenKind(Enum):
     NUMBER = "number"
     KEYWORD = "reserved word"
     SYMBOL = "symbol"
+    PATH = "path"
     ERROR = "error"
     END = "end"
 
@@ -88,21 +92,34 @@ _FOREIGN = {
 }
 
 
-def tokenize(source: Source, report: Report) -> list[Token]:
-    """The tokens of `source`, an `END` token last; what is no token goes to `report`."""
+def tokenize(source: Source, report: Report, base: int = 0) -> list[Token]:
+    """The tokens of `source`, an `END` token last; what is no token goes to `report`.
+
+    `base` is where the text begins in that of the report, of which the source may be a part.
+    """
     tokens: list[Token] = []
     start = _START.match(source.text)
     assert start is not None
     for match in _TOKEN.finditer(source.text, start.end()):
         index = match.lastindex
         assert index is not None
-        token = Token(_KINDS[index], match[index], match.start(index))
+        token = Token(_KINDS[index], match[index], base + match.start(index))
+        if _is_path(token, tokens):
+            tokens.append(token._replace(kind=TokenKind.PATH))
+            continue
         tokens.append(token)
         if index not in _RIGHT:
             _refuse(_GROUPS[index], token, report)
-    end = tokens[-1].end if tokens else 0
+    end = tokens[-1].end if tokens else base
     tokens.append(Token(TokenKind.END, "", end))
     return tokens
+
+
+def _is_path(token: Token, before: list[Token]) -> bool:
+    """Whether a token is the text of an import: strings have no other use."""
+    if not before or before[-1].text != IMPORT:
+        return False
+    return len(token.text) > 1 and token.text[0] == token.text[-1] == '"'
 
 
 _GROUPS = {index: group for group, index in _TOKEN.groupindex.items()}

@@ -20,7 +20,7 @@ from kina.frontend.ast import (
     TypeExpr,
 )
 from kina.frontend.cursor import Cursor, Panic
-from kina.frontend.lexer import Token, TokenKind
+from kina.frontend.lexer import IMPORT, Token, TokenKind
 from kina.frontend.parse_expressions import ExpressionParser
 from kina.frontend.parse_types import parse_type
 from kina.frontend.report import Report
@@ -33,9 +33,12 @@ _FUNCTION_HELP = (
 )
 
 
-def parse(tokens: list[Token], report: Report) -> Program:
-    """The program of `tokens`; the errors go to `report`, and what they spoil is left out."""
-    return _Parser(Cursor(tokens, report), report).program()
+def parse(tokens: list[Token], report: Report, is_main: bool = True) -> Program:
+    """The program of `tokens`; the errors go to `report`, and what they spoil is left out.
+
+    A file that others import may hold nothing but imports, or nothing at all.
+    """
+    return _Parser(Cursor(tokens, report), report).program(is_main)
 
 
 class _Parser:
@@ -44,8 +47,13 @@ class _Parser:
         self._report = report
         self._expressions = ExpressionParser(cursor)
 
-    def program(self) -> Program:
-        if self._cursor.at_end:
+    def program(self, is_main: bool) -> Program:
+        while self._cursor.at(IMPORT):
+            try:
+                self._import()
+            except Panic:
+                self._skip_to_item()
+        if is_main and self._cursor.at_end:
             self._report.error(_EMPTY, self._cursor.current.extent, help=_FUNCTION_HELP)
         items: list[Item] = []
         while not self._cursor.at_end:
@@ -54,6 +62,13 @@ class _Parser:
             except Panic:
                 self._skip_to_item()
         return Program(tuple(items))
+
+    def _import(self) -> None:
+        """`import "layers.kina"`; what it says has been followed already."""
+        self._cursor.advance()
+        if not self._cursor.at_kind(TokenKind.PATH):
+            raise self._cursor.fail('the path of a file: import "layers.kina"')
+        self._cursor.advance()
 
     def _skip_to_item(self) -> None:
         while self._cursor.skip_to("let") and not self._at_item():
@@ -67,6 +82,8 @@ class _Parser:
 
     def _item(self) -> Item:
         cursor = self._cursor
+        if cursor.at(IMPORT):
+            raise cursor.refuse("imports come first in a file", cursor.current.extent)
         if not cursor.at("let"):
             raise cursor.fail("`let` and a top-level function", help=_FUNCTION_HELP)
         let = cursor.advance()

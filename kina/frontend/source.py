@@ -30,6 +30,9 @@ class Source:
     Lines end with LF or CRLF; columns count characters from 1.
     """
 
+    path: Path | None = None
+    """The file, for a program that was read from one: imports are relative to it."""
+
     def __init__(self, name: str, text: str) -> None:
         # A file's name need not be UTF-8, but IR and messages are.
         self.name = name.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -51,7 +54,9 @@ class Source:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise KinaValueError(f"{name}: cannot read the file: {reason}") from None
-        return cls.decode(name, data)
+        source = cls.decode(name, data)
+        source.path = Path(path)
+        return source
 
     @classmethod
     def decode(cls, name: str, data: bytes, most: int = MAX_BYTES) -> Source:
@@ -73,6 +78,15 @@ class Source:
     def _refuse(self, message: str, offset: int) -> KinaSyntaxError:
         return KinaSyntaxError(Diagnostic(message, self.span(offset, offset + 1)))
 
+    @property
+    def parts(self) -> tuple[tuple[int, Source], ...]:
+        """The files of the program and where each begins; those that others import come first."""
+        return ((0, self),)
+
+    def file_at(self, offset: int) -> str:
+        """The name of the file that a character is in."""
+        return self.name
+
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a character, both from 1."""
         line = bisect_right(self._line_starts, offset)
@@ -86,7 +100,7 @@ class Source:
         return Span(self.name, line, column, width, shown)
 
     def lines(self) -> list[str]:
-        """Every line as messages show it."""
+        """Every line of the program's own file as messages show it."""
         return [self._line(number) for number in range(1, len(self._line_starts) + 1)]
 
     def _line(self, line: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kina.frontend.ast import (
     Expr,
     Function,
+    Identifier,
     Let,
     ParameterExpr,
     Program,
@@ -27,27 +28,56 @@ from kina.frontend.typed import TypedFunction, TypedProgram, Value
 from kina.types import Parameter, Signature, SizeParameter, TensorType, TupleType, Type, is_private
 
 
-def typecheck(program: Program, report: Report) -> TypedProgram:
-    """The typed program; the functions with errors, which go to `report`, are left out."""
-    checker = _ProgramChecker(program, report)
-    functions = tuple(checker.functions())
-    return TypedProgram(report.source, functions, report.warnings())
+def typecheck(
+    files: Sequence[Program], imports: Sequence[Sequence[int]], report: Report
+) -> TypedProgram:
+    """The typed program; the functions with errors, which go to `report`, are left out.
+
+    Each file comes after those that it imports; the last is the program's own.
+    """
+    functions: list[TypedFunction] = []
+    public: list[dict[str, Known]] = []
+    names: dict[str, Identifier] = {}
+    for file, imported in zip(files, imports, strict=True):
+        visible = {name: known for number in imported for name, known in public[number].items()}
+        checker = _ProgramChecker(file, report, visible, names)
+        checker.check(functions)
+        public.append(checker.public)
+        if file is files[-1]:
+            checker.check_exports()
+    own = frozenset(item.name.name for item in files[-1].items)
+    return TypedProgram(report.source, tuple(functions), report.warnings(), own=own)
 
 
 class _ProgramChecker:
-    def __init__(self, program: Program, report: Report) -> None:
+    """Checks one file; `names` are those of the functions of all files so far."""
+
+    def __init__(
+        self,
+        program: Program,
+        report: Report,
+        visible: dict[str, Known],
+        names: dict[str, Identifier],
+    ) -> None:
         self._program = program
         self._report = report
-        self._known: dict[str, Known] = {}
+        self._known = visible
+        self._names = names
         self._later = {item.name.name: item.name for item in reversed(program.items)}
 
-    def functions(self) -> list[TypedFunction]:
-        functions: list[TypedFunction] = []
+    @property
+    def public(self) -> dict[str, Known]:
+        """The functions that files see which import this one."""
+        own = {item.name.name for item in self._program.items}
+        return {n: k for n, k in self._known.items() if n in own and not is_private(n)}
+
+    def check(self, functions: list[TypedFunction]) -> None:
+        """Add the functions of the file."""
         paths = ContestPaths(functions)
         for item in self._program.items:
-            before = self._known.get(item.name.name)
-            if before is not None:
-                note = self._report.note("the first one", before.name.extent)
+            before = self._names.setdefault(item.name.name, item.name)
+            if before is not item.name:
+                note = self._report.note("the first one", before.extent)
                 message = f"a function `{item.name.name}` exists already"
                 self._report.error(message, item.name.extent, [note])
             function = (
@@ -55,10 +85,9 @@ class _ProgramChecker:
             )
             if function is not None:
                 functions.append(function)
-        self._check_exports()
-        return functions
 
-    def _check_exports(self) -> None:
+    def check_exports(self) -> None:
+        """Report a program of which nothing can be called."""
         names = [item.name for item in self._program.items]
         if all(is_private(name.name) for name in names):
             message = "every function is private, so the program has nothing to call"

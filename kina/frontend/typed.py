@@ -104,6 +104,8 @@ class TypedProgram:
     warnings: tuple[Diagnostic, ...] = ()
     chosen: frozenset[str] | None = None
     """The functions to export; None: all that are not private."""
+    own: frozenset[str] | None = None
+    """The functions of the program's own file; None: all are."""
 
     @property
     def signatures(self) -> dict[str, Signature]:
@@ -116,7 +118,9 @@ class TypedProgram:
         return {
             name: signature
             for name, signature in self.signatures.items()
-            if not is_private(name) and (self.chosen is None or name in self.chosen)
+            if not is_private(name)
+            and (self.own is None or name in self.own)
+            and (self.chosen is None or name in self.chosen)
         }
 
     @property

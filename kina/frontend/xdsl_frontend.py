@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, ClassVar
 
 from xdsl.context import Context
@@ -50,6 +51,8 @@ class KinaFrontend(Frontend):
     def parse(self, ctx: Context, input: IO[bytes], input_name: str) -> ModuleOp:
         """The kina IR of the program in `input`."""
         source = Source.decode(input_name, input.read())
+        file = Path(input_name)
+        source.path = file if file.is_file() else None
         try:
             return generate(check(source))
         except KinaError as problem:

@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from kina.arrays import Array
 from kina.dialects.types import from_ir
 from kina.errors import KinaIndexError
+from kina.reference.checks import Lines
 from kina.reference.machine import Demands, as_argument, enter
 
 __all__ = ["evaluate", "first_failure"]
@@ -22,7 +23,7 @@ __all__ = ["evaluate", "first_failure"]
 def evaluate(
     function: FuncOp,
     arrays: Sequence[Array],
-    source_lines: Sequence[str] | None = None,
+    source_lines: Lines | None = None,
     sizes: Mapping[str, int] | None = None,
     *,
     ordered: bool = False,
@@ -45,7 +46,7 @@ def evaluate(
 def first_failure(
     function: FuncOp,
     arrays: Sequence[Array],
-    source_lines: Sequence[str] | None = None,
+    source_lines: Lines | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> KinaIndexError | None:
     """The error of the first failed check of indices, in program order, or None.
@@ -64,7 +65,7 @@ def _run(
     function: FuncOp,
     arrays: Sequence[Array],
     results: bool,
-    lines: Sequence[str] | None,
+    lines: Lines | None,
     sizes: Mapping[str, int],
     ordered: bool = False,
 ) -> tuple[Array, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,12 @@ class Bound:
         return f"0 .. {self.size - 1} (axis {self.axis}{values})"
 
 
+Lines = Sequence[str] | Mapping[str, Sequence[str]]
+"""The text that messages quote: the lines of the one file, or those of each file."""
+
+
 def index_failure(
-    op: Operation, indices: Array, bound: Bound, lines: Sequence[str] | None
+    op: Operation, indices: Array, bound: Bound, lines: Lines | None
 ) -> KinaIndexError | None:
     """The error for the first index (row-major) outside `bound`, or None."""
     bad = (indices < 0) | (indices >= bound.size)
@@ -72,7 +76,7 @@ class Window:
 
 
 def window_failure(
-    op: Operation, start: int, window: Window, lines: Sequence[str] | None
+    op: Operation, start: int, window: Window, lines: Lines | None
 ) -> KinaIndexError | None:
     """The error for a window that is not inside of its axis, or None."""
     last = window.within - window.size
@@ -85,13 +89,16 @@ def window_failure(
     return KinaIndexError(Diagnostic(f"{window.what}: {wrong}", _span(op, lines)))
 
 
-def _span(op: Operation, lines: Sequence[str] | None) -> Span | None:
+def _span(op: Operation, lines: Lines | None) -> Span | None:
     """The place of `op` in its source, with the line's text where it can be had."""
     location = op.location
     if not isinstance(location, FileLineColLoc):
         return None
     file, line, column = location.filename.data, location.line.data, location.column.data
-    known = _read_lines(file) if lines is None else lines
+    if isinstance(lines, Mapping):
+        known = lines.get(file, ())
+    else:
+        known = _read_lines(file) if lines is None else lines
     text = known[line - 1] if 0 < line <= len(known) else ""
     word = _WORD.match(text, max(column - 1, 0))
     return Span(file, line, column, len(word.group()) if word else 0, text)

@@ -26,7 +26,7 @@ from kina.dialects.types import from_ir
 from kina.dims import evaluate, is_symbol
 from kina.ops import OPS
 from kina.reference import ordered as in_order
-from kina.reference.checks import Bound, Window, index_failure, window_failure
+from kina.reference.checks import Bound, Lines, Window, index_failure, window_failure
 from kina.reference.internal import INTERNAL
 from kina.reference.meaning import apply, payload
 from kina.reference.site import Site
@@ -120,7 +120,7 @@ class Frame:
 
     function: func.FuncOp
     results: bool
-    lines: Sequence[str] | None
+    lines: Lines | None
     symbols: dict[str, int]
     demands: Demands
     ordered: bool = False
@@ -220,7 +220,7 @@ def enter(
     arguments: Sequence[Array | None],
     shapes: Sequence[Shape],
     results: bool,
-    lines: Sequence[str] | None,
+    lines: Lines | None,
     demands: Demands,
     sizes: Mapping[str, int],
     ordered: bool,

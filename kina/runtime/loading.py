@@ -19,6 +19,7 @@ from kina.backend.cache import Artifact, discard
 from kina.backend.cache_folder import check_loadable
 from kina.backend.options import Options
 from kina.errors import Diagnostic, KinaError, KinaTypeError, KinaValueError, KinaWarning, Note
+from kina.frontend.imports import Stored, restored
 from kina.frontend.source import Source
 
 if TYPE_CHECKING:
@@ -120,11 +121,11 @@ def _rebuilt(
 
 
 @lru_cache(maxsize=64)
-def restore(name: str, text: str, options: Options) -> Module:
+def restore(name: str, text: Stored, options: Options) -> Module:
     """The module that a pickle names; a worker's tasks share one."""
-    return load_source(Source(name, text), options)
+    return load_source(restored(name, text), options)
 
 
-def restore_function(name: str, text: str, options: Options, function: str) -> Function:
+def restore_function(name: str, text: Stored, options: Options, function: str) -> Function:
     """A function of the module that a pickle names."""
     return restore(name, text, options)[function]

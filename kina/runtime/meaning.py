@@ -13,6 +13,7 @@ from kina.arrays import Array
 from kina.dialects.kina import Kina
 from kina.errors import KinaIndexError
 from kina.reference import evaluate, first_failure
+from kina.reference.checks import Lines
 
 
 class _Reader(Parser):
@@ -30,7 +31,7 @@ class _Reader(Parser):
 class Meaning:
     """Functions of one program, ready to be evaluated."""
 
-    def __init__(self, kina_ir: str, source_lines: Sequence[str]) -> None:
+    def __init__(self, kina_ir: str, source_lines: Lines) -> None:
         context = Context()
         for dialect in (Builtin, Func, Kina):
             context.load_dialect(dialect)

@@ -15,6 +15,7 @@ from kina.backend.cache import Artifact
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.errors import KinaIndexError, KinaTypeError, KinaValueError
+from kina.frontend.imports import Stored
 from kina.frontend.source import Source
 from kina.runtime import arguments, fastcall
 from kina.runtime.library import from_buffer
@@ -75,7 +76,7 @@ class Module:
     def __repr__(self) -> str:
         return f"<kina module {self._program.source.name}: {', '.join(self._functions)}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Module], tuple[str, str, Options]]:
+    def __reduce__(self) -> tuple[Callable[..., Module], tuple[str, Stored, Options]]:
         return self._program.pickled()
 
 

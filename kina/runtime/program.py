@@ -11,6 +11,7 @@ from kina.backend.cache import Artifact
 from kina.backend.options import Options
 from kina.backend.threads import set_threads_of
 from kina.errors import KinaValueError
+from kina.frontend.imports import Stored, link, stored
 from kina.frontend.source import Source
 from kina.runtime.library import Library
 from kina.runtime.loading import restore, restore_function
@@ -23,7 +24,7 @@ class Program:
     """What the functions of one module share; they keep it, and with it the library, alive."""
 
     def __init__(self, source: Source, options: Options, artifact: Artifact) -> None:
-        self.source = source
+        self.source = source = link(source)
         self.library = Library(artifact.library, set_threads_of(artifact.functions))
         self._options = options
         self._artifact = artifact
@@ -38,7 +39,7 @@ class Program:
         except FileNotFoundError:
             # Somebody emptied the cache since.
             kina_ir = build(self.source, self._options).kina_ir.read_text(encoding="utf-8")
-        return Meaning(kina_ir, self.source.lines())
+        return Meaning(kina_ir, {file.name: file.lines() for _, file in self.source.parts})
 
     def mlir(self, stage: str) -> str:
         """The IR at a stage; raises `KinaValueError` for a word that is none."""
@@ -48,10 +49,10 @@ class Program:
             raise KinaValueError(f"unknown stage '{stage}', expected one of {', '.join(STAGES)}")
         return emit(self.source, stage, self._options)
 
-    def pickled(self) -> tuple[Callable[..., Module], tuple[str, str, Options]]:
+    def pickled(self) -> tuple[Callable[..., Module], tuple[str, Stored, Options]]:
         """What `pickle` stores for the module."""
-        return restore, (self.source.name, self.source.text, self._options)
+        return restore, (self.source.name, stored(self.source), self._options)
 
     def pickled_function(self, name: str) -> tuple[Callable[..., Function], tuple[Any, ...]]:
         """What `pickle` stores for one of the functions."""
-        return restore_function, (self.source.name, self.source.text, self._options, name)
+        return restore_function, (self.source.name, stored(self.source), self._options, name)
