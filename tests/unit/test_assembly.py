@@ -17,6 +17,8 @@ PROGRAMS = {
     "columns": "fn(x: tensor<F32, [N, B]>) -> tensor<F32, [N, B]> { x.log_softmax(axis=0) }",
     "sample": "fn(x: tensor<F32, [B, N]>, u: tensor<F32, [B, N]>) -> tensor<I64, [B]> "
     "{ (x - log(-log(u))).reduce(op=argmax, axis=1) }",
+    "choice": "fn(x: tensor<F32, [B, N]>, y: tensor<F32, [B, N]>) -> tensor<F32, [B, N]> "
+    "{ (x > 0 && x <= y || x != x).select(x.clamp(-1, 1), y.maximum(x).round()) }",
     "half": "fn(x: tensor<BF16, [B, N]>) -> tensor<BF16, [B, N]> { x.softmax(axis=1) }",
 }
 LABEL = re.compile(r"^(\.L\w+):")

@@ -73,6 +73,11 @@ FUNCTIONS: dict[str, str] = {
     "tensor<I64, [B]> { (x / s.broadcast([B, N]) - log(-log(u))).reduce(op=argmax, axis=1) }",
     "math": "(x: tensor<F32, [N]>) -> (tensor<F32, [N]>, tensor<F32, [N]>, tensor<F32, [N]>) "
     "{ (x.exp(), x.log(), x.sqrt() / (x * x + 1.5)) }",
+    "choice": "(x: tensor<F32, [B, N]>, y: tensor<F32, [B, N]>) -> tensor<F32, [B, N]> "
+    "{ (x > 0 && x <= y || x != x).select(x.clamp(-1, 1), y.maximum(x).round()) }",
+    "integers": "(x: tensor<I32, [N]>, y: tensor<I32, [N]>) -> (tensor<I32, [N]>, "
+    "tensor<I32, [N]>) "
+    "{ (x.div(y) + x.rem(y), x.shift_left(y).bit_xor(x.shift_right(y))) }",
     "casts": f"(x: tensor<F32, [N]>) -> ({', '.join(f'tensor<{d}, [N]>' for d in _SMALL)}, "
     f"tensor<I8, [N]>) {{ ({', '.join(f'x.cast({d})' for d in (*_SMALL, 'I8'))}) }}",
     **{name: text for dtype in _SMALL for name, text in _small(dtype).items()},
@@ -109,6 +114,8 @@ CORE: dict[str, tuple[int, ...]] = {
     "dnll": (),
     "sample": (),
     "math": (),
+    "choice": (),
+    "integers": (),
     "casts": (),
     "log_softmax_BF16": (),
     "stats_F16": (7,),
