@@ -45,27 +45,30 @@ def bind(
     parameters: Sequence[TensorType],
     arguments: Sequence[TensorType],
     sizes: Binding | None = None,
+    called: Sequence[str] | None = None,
 ) -> dict[str, Dim]:
     """The binding under which `arguments` are what `callee` takes.
 
     `sizes` are the symbols that `size` parameters bind. A dimension that is one symbol binds it,
-    one that is computed is compared once its symbols are bound. A `RuleError` blames the first
-    argument (by position) that does not fit.
+    one that is computed is compared once its symbols are bound. `called` says what messages call
+    each argument; by default they are counted. A `RuleError` blames the first argument (by
+    position) that does not fit.
     """
     if len(parameters) != len(arguments):
         raise RuleError(
             f"{callee} takes {len(parameters)} arguments, but {len(arguments)} are given"
         )
     binding: dict[str, Dim] = dict(sizes or {})
+    names = called or [f"argument {position + 1}" for position in range(len(arguments))]
     later: list[int] = []
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
         _bind_one(binding, parameter, argument)
         if _is_open(parameter, binding):
             later.append(position)
         else:
-            _compare(callee, position, parameter, argument, binding)
+            _compare(callee, names, position, parameter, argument, binding)
     for position in later:
-        _compare(callee, position, parameters[position], arguments[position], binding)
+        _compare(callee, names, position, parameters[position], arguments[position], binding)
     return binding
 
 
@@ -87,16 +90,21 @@ def _is_open(parameter: TensorType, binding: Binding) -> bool:
 
 
 def _compare(
-    callee: str, position: int, parameter: TensorType, argument: TensorType, binding: Binding
+    callee: str,
+    names: Sequence[str],
+    position: int,
+    parameter: TensorType,
+    argument: TensorType,
+    binding: Binding,
 ) -> None:
     try:
         expected = _as_far_as_bound(parameter, binding)
     except RuleError as error:
-        message = f"{callee}: argument {position + 1}: {error.message}"
+        message = f"{callee}: {names[position]}: {error.message}"
         raise RuleError(message, blame=position) from None
     if expected != argument:
         raise RuleError(
-            f"{callee}: argument {position + 1} has type {argument}, expected {expected}"
+            f"{callee}: {names[position]} has type {argument}, expected {expected}"
             f"{_explain(parameter, binding)}",
             blame=position,
         )

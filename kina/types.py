@@ -1,12 +1,12 @@
-"""Types of the language: tensors and tuples of tensors.
+"""Types of the language: tensors, records and tuples of them.
 
 A leaf shared by the front end, the type rules, the reference and the runtime.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
@@ -63,6 +63,56 @@ class TensorType:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """One tensor that a function takes, or a field of a record; a nested one is `p.wq`."""
+
+    name: str
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class RecordParameter:
+    """A record that a function takes, or one within a record."""
+
+    name: str
+    type: RecordType
+
+
+Declared = Parameter | RecordParameter
+"""A parameter or a field, as a program writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """`type Name = { field: type, … }`: several values under names.
+
+    A record's tensors stand one by one in IR and in C, in the order of its fields.
+    """
+
+    name: str
+    fields: tuple[Declared, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic dimensions, each once, in order of appearance."""
+        names = (symbol for tensor in flatten(self) for symbol in tensor.symbols)
+        return tuple(dict.fromkeys(names))
+
+    def definition(self) -> str:
+        """The definition, as a user writes it."""
+        shown = ", ".join(f"{field.name}: {field.type}" for field in self.fields)
+        return f"type {self.name} = {{ {shown} }}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class TupleType:
     """Several values returned or bound together."""
 
@@ -72,22 +122,71 @@ class TupleType:
         return f"({', '.join(map(str, self.items))})"
 
 
-Type = TensorType | TupleType
+Type = TensorType | RecordType | TupleType
 
 
 def flatten(type_: Type) -> tuple[TensorType, ...]:
     """The tensors of a type, in order: IR functions return them one by one."""
-    if isinstance(type_, TensorType):
-        return (type_,)
-    return tuple(tensor for item in type_.items for tensor in flatten(item))
+    match type_:
+        case TensorType():
+            return (type_,)
+        case RecordType():
+            return tuple(tensor for field in type_.fields for tensor in flatten(field.type))
+        case TupleType():
+            return tuple(tensor for item in type_.items for tensor in flatten(item))
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a function."""
+def declare(name: str, type_: TensorType | RecordType) -> Declared:
+    """A parameter or a field of this type."""
+    if isinstance(type_, RecordType):
+        return RecordParameter(name, type_)
+    return Parameter(name, type_)
 
-    name: str
-    type: TensorType
+
+def leaves(declared: Declared) -> tuple[Parameter, ...]:
+    """The tensors of a parameter, under their full names: `p.attention.wq`."""
+    if isinstance(declared, Parameter):
+        return (declared,)
+    found = (leaf for field in declared.type.fields for leaf in leaves(field))
+    return tuple(Parameter(f"{declared.name}.{leaf.name}", leaf.type) for leaf in found)
+
+
+def map_record(record: RecordType, change: Callable[[TensorType], TensorType]) -> RecordType:
+    """The record with each of its tensor types changed."""
+    return RecordType(
+        record.name,
+        tuple(
+            Parameter(field.name, change(field.type))
+            if isinstance(field, Parameter)
+            else RecordParameter(field.name, map_record(field.type, change))
+            for field in record.fields
+        ),
+    )
+
+
+def map_tensors(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
+    """The type with each of its tensor types changed."""
+    match type_:
+        case TensorType():
+            return change(type_)
+        case RecordType():
+            return map_record(type_, change)
+        case TupleType():
+            return TupleType(tuple(map_tensors(item, change) for item in type_.items))
+
+
+def records_in(type_: Type) -> tuple[RecordType, ...]:
+    """Every record of a type, each after those that it holds."""
+    match type_:
+        case TensorType():
+            return ()
+        case RecordType():
+            inner = (record for field in type_.fields for record in records_in(field.type))
+            return (*dict.fromkeys(inner), type_)
+        case TupleType():
+            return tuple(
+                dict.fromkeys(record for item in type_.items for record in records_in(item))
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +211,30 @@ class Signature:
     """The type of a top-level function."""
 
     name: str
-    parameters: tuple[Parameter, ...]
-    """The tensors."""
+    declared: tuple[Declared, ...]
+    """The tensors and records, as the program writes them."""
     result: Type
     sizes: tuple[SizeParameter, ...] = ()
-    """The parameters that are sizes, which stand between the tensors."""
+    """The parameters that are sizes, which stand between the others."""
     aliases: tuple[tuple[int, int], ...] = ()
     """Of a compiled function: the parameters and results that may be one memory, in pairs."""
+    parameters: tuple[Parameter, ...] = field(init=False, compare=False, repr=False)
+    """The tensors: those of a record one by one."""
+
+    def __post_init__(self) -> None:
+        flat = tuple(leaf for declared in self.declared for leaf in leaves(declared))
+        object.__setattr__(self, "parameters", flat)
 
     @property
     def results(self) -> tuple[TensorType, ...]:
-        """The result tensors, a tuple flattened."""
+        """The result tensors, tuples and records flattened."""
         return flatten(self.result)
+
+    @property
+    def records(self) -> tuple[RecordType, ...]:
+        """Every record that the function takes or returns, each after those that it holds."""
+        types: list[Type] = [declared.type for declared in self.declared]
+        return records_in(TupleType((*types, self.result)))
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -131,22 +242,36 @@ class Signature:
         names = (name for parameter in self.parameters for name in parameter.type.symbols)
         return tuple(dict.fromkeys([*(size.name for size in self.sizes), *names]))
 
-    def in_order(self, tensors: Iterable[T], sizes: Iterable[T]) -> list[T]:
-        """One thing for each tensor and each size, in the order in which a call passes them."""
-        ordered = list(tensors)
+    def in_order(self, declared: Iterable[T], sizes: Iterable[T]) -> list[T]:
+        """One thing for each parameter, in the order in which the program writes them."""
+        ordered = list(declared)
         for size, item in zip(self.sizes, sizes, strict=True):
             ordered.insert(size.position, item)
         return ordered
 
+    def flat_in_order(self, tensors: Iterable[T], sizes: Iterable[T]) -> list[T]:
+        """The same with the tensors of records one by one."""
+        each = iter(tensors)
+        of_declared = [[next(each) for _ in leaves(declared)] for declared in self.declared]
+        return [
+            item for items in self.in_order(of_declared, [[s] for s in sizes]) for item in items
+        ]
+
     @property
     def names(self) -> list[str]:
         """The names of all parameters, in order."""
+        declared = (parameter.name for parameter in self.declared)
+        return self.in_order(declared, (size.name for size in self.sizes))
+
+    @property
+    def flat_names(self) -> list[str]:
+        """The names of all parameters with the tensors of records one by one."""
         tensors = (parameter.name for parameter in self.parameters)
-        return self.in_order(tensors, (size.name for size in self.sizes))
+        return self.flat_in_order(tensors, (size.name for size in self.sizes))
 
     def __str__(self) -> str:
-        tensors = (f"{p.name}: {p.type}" for p in self.parameters)
-        shown = self.in_order(tensors, (f"{size.name}: size" for size in self.sizes))
+        declared = (f"{p.name}: {p.type}" for p in self.declared)
+        shown = self.in_order(declared, (f"{size.name}: size" for size in self.sizes))
         return f"{self.name}({', '.join(shown)}) -> {self.result}{self._shared()}"
 
     def _shared(self) -> str:
@@ -156,6 +281,17 @@ class Signature:
 
     @property
     def output_names(self) -> list[str]:
-        """What the memory of each result is called."""
-        count = len(self.results)
-        return ["out"] if count == 1 else [f"out{position}" for position in range(count)]
+        """What the memory of each result is called, that of a record by its fields."""
+        items = self.result.items if isinstance(self.result, TupleType) else (self.result,)
+        single = len(items) == 1
+        return [
+            name
+            for position, item in enumerate(items)
+            for name in _memory_names(item, "out" if single else f"out{position}")
+        ]
+
+
+def _memory_names(type_: Type, name: str) -> list[str]:
+    if not isinstance(type_, RecordType):
+        return [name]
+    return [leaf.name for leaf in leaves(RecordParameter(name, type_))]

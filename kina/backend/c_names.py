@@ -65,6 +65,11 @@ def check_symbols(places: Mapping[str, Span], prefix: str) -> None:
         )
 
 
+def is_taken(name: str) -> bool:
+    """Whether C or its library may have given a meaning to a name, such as that of a macro."""
+    return name.startswith("_") or _owner(name) is not None
+
+
 def _owner(symbol: str) -> str | None:
     """Who has taken a name; None if it is free."""
     if symbol in _WORDS:

@@ -58,16 +58,13 @@ def checked(source: Source, options: Options) -> TypedProgram:
     program = chosen(check(source), options.functions)
     exported = program.exported
     places = {
-        function.signature.name: source.span(*function.extent)
+        name: source.span(*function.extent)
         for function in program.functions
         if function.signature.name in exported
+        for name in (function.signature.name, program.symbols[function.signature.name])
     }
     check_symbols(places, options.prefix)
     return program
-
-
-def _symbols(program: TypedProgram, options: Options) -> list[str]:
-    return [options.prefix + name for name in program.exported]
 
 
 def _groups(targets: Sequence[Target]) -> list[tuple[Target, ...]]:
@@ -82,8 +79,10 @@ class _Tools:
 
     def __init__(self, stack: ExitStack, program: TypedProgram, options: Options) -> None:
         self._folder = stack.enter_context(scratch.folder())
-        self._symbols = _symbols(program, options)
-        self._set_threads = threads.set_threads_symbol(self._symbols, options.prefix)
+        self._symbols = [options.prefix + symbol for symbol in program.symbols.values()]
+        own = (options.prefix + name for name in program.exported)
+        names = dict.fromkeys([*self._symbols, *own])
+        self._set_threads = threads.set_threads_symbol(names, options.prefix)
         self._targets = single_targets(options.target)
         self.groups = _groups(self._targets)
         """Targets that have the same code before LLVM."""

@@ -74,6 +74,7 @@ class Lowering:
 
     def __init__(self, program: TypedProgram, part_size: int = PART_SIZE) -> None:
         self._signatures = program.signatures
+        self._symbols = program.symbols
         module = generate(program)
         _apply(module, pipeline.INLINE)
         module.verify()
@@ -118,13 +119,18 @@ class Lowering:
         self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options
     ) -> CompiledFunction:
         signature = self._signatures[function.sym_name.data]
-        symbol = options.prefix + signature.name
+        symbol = options.prefix + self._symbols[signature.name]
         signature = replace(signature, aliases=read_aliases(exported[symbol]))
         messages = _strings(exported[symbol].attributes.get("status_messages"))
         ranges = index_ranges(function)
-        needed = requirements_of(function)
         return CompiledFunction(
-            signature, symbol, messages, ranges, needed, threads=RUN in exported
+            signature,
+            options.prefix + signature.name,
+            symbol,
+            messages,
+            ranges,
+            requirements_of(function),
+            threads=RUN in exported,
         )
 
 

@@ -14,13 +14,14 @@ from kina.errors import Diagnostic, Note, Severity, Span
 from kina.requirements import Requirement
 from kina.types import (
     Dim,
-    Parameter,
     Placement,
+    RecordType,
     Signature,
     SizeParameter,
     TensorType,
     TupleType,
     Type,
+    declare,
 )
 
 FORMAT = 4
@@ -32,8 +33,10 @@ class CompiledFunction:
     """One exported function of a library."""
 
     signature: Signature
+    c_name: str
+    """Its name in C."""
     symbol: str
-    """Its name in the library."""
+    """Its name in the library; another one if records are structs in C, and not there."""
     messages: tuple[str, ...]
     """What each check says: status n stands for `messages[n - 1]`."""
 
@@ -88,10 +91,11 @@ def _functions_to_json(functions: Sequence[CompiledFunction]) -> list[dict[str, 
     return [
         {
             "name": function.name,
+            "c_name": function.c_name,
             "symbol": function.symbol,
             "parameters": [
-                [parameter.name, _type_to_json(parameter.type)]
-                for parameter in function.signature.parameters
+                [declared.name, _type_to_json(declared.type)]
+                for declared in function.signature.declared
             ],
             "sizes": [[size.name, size.position] for size in function.signature.sizes],
             "result": _type_to_json(function.signature.result),
@@ -111,13 +115,14 @@ def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFun
             Signature(
                 entry["name"],
                 tuple(
-                    Parameter(name, cast(TensorType, _type_from_json(type_)))
+                    declare(name, cast("TensorType | RecordType", _type_from_json(type_)))
                     for name, type_ in entry["parameters"]
                 ),
                 _type_from_json(entry["result"]),
                 tuple(SizeParameter(name, position) for name, position in entry["sizes"]),
                 tuple((int(parameter), int(result)) for parameter, result in entry["aliases"]),
             ),
+            entry["c_name"],
             entry["symbol"],
             tuple(entry["messages"]),
             tuple(tuple(sizes) for sizes in entry["ranges"]),
@@ -131,6 +136,9 @@ def _functions_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[CompiledFun
 def _type_to_json(type_: Type) -> object:
     if isinstance(type_, TupleType):
         return [_type_to_json(item) for item in type_.items]
+    if isinstance(type_, RecordType):
+        fields = [[field.name, _type_to_json(field.type)] for field in type_.fields]
+        return {"record": type_.name, "fields": fields}
     return {"dtype": type_.dtype.name, "dims": list(type_.dims), "at": type_.placement.value}
 
 
@@ -138,4 +146,11 @@ def _type_from_json(data: Any) -> Type:
     if isinstance(data, list):
         items = cast("list[object]", data)
         return TupleType(tuple(_type_from_json(item) for item in items))
+    if "record" in data:
+        pairs = cast("list[tuple[str, object]]", data["fields"])
+        fields = tuple(
+            declare(name, cast("TensorType | RecordType", _type_from_json(field)))
+            for name, field in pairs
+        )
+        return RecordType(data["record"], fields)
     return TensorType(DTYPES[data["dtype"]], tuple(data["dims"]), Placement(data["at"]))

@@ -23,5 +23,6 @@ def set_threads_of(functions: Sequence[CompiledFunction]) -> str | None:
     if not any(function.threads for function in functions):
         return None
     first = functions[0]
-    prefix = first.symbol.removesuffix(first.name)
-    return set_threads_symbol((function.symbol for function in functions), prefix)
+    prefix = first.c_name.removesuffix(first.name)
+    names = dict.fromkeys([*(f.symbol for f in functions), *(f.c_name for f in functions)])
+    return set_threads_symbol(names, prefix)

@@ -65,7 +65,7 @@ class _Bench:
         self._inputs = inputs
         self._threads = threads
         self._repeat = repeat
-        self._results = as_tuple(function(*inputs.arguments))
+        self._results = as_tuple(function.flat(*inputs.arguments))
         self._read = sum(array.nbytes for array in inputs.arrays)
         self._written = sum(array.nbytes for array in self._results)
 
@@ -94,16 +94,16 @@ class _Bench:
 
     def _contenders(self) -> dict[str, Callable[[], object]]:
         arguments = self._inputs.arguments
-        found: dict[str, Callable[[], object]] = {_KINA: partial(self._function, *arguments)}
+        found: dict[str, Callable[[], object]] = {_KINA: partial(self._function.flat, *arguments)}
         if self._written >= MEMORY_BOUND_BYTES:
             into = tuple(np.zeros_like(array) for array in self._results)
             out: Any = into[0] if len(into) == 1 else into
-            found[_INTO] = partial(self._function, *arguments, out=out)
+            found[_INTO] = partial(self._function.flat, *arguments, out=out)
         if self._memory_bound:
             # Handing work to threads takes longer than it saves for arrays of a few megabytes.
             for threads in sorted({1, self._threads}):
                 found[f"{_LIMIT} {threads}"] = mover(self._read, self._written, threads)
-        found[_REFERENCE] = partial(self._function.reference, *arguments)
+        found[_REFERENCE] = partial(self._function.flat_reference, *arguments)
         return found
 
     @property
@@ -147,7 +147,7 @@ class _Bench:
 
     def _difference(self) -> float:
         """The largest absolute difference of any result; equal infinities and NaN do not count."""
-        expected = as_tuple(self._function.reference(*self._inputs.arguments))
+        expected = self._function.flat_reference(*self._inputs.arguments)
         return max(map(_largest, self._results, expected))
 
 

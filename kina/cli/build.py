@@ -86,7 +86,7 @@ def build_library(
     others = " and ".join(str(path) for path in (files.header, files.pkg_config) if path)
     print(f"wrote {files.library} ({files.library.stat().st_size} bytes) and {others}")
     for function in artifact.functions:
-        print(f"  {function.symbol}: {function.signature}")
+        print(f"  {function.c_name}: {function.signature}")
 
 
 def _check_folder(path: Path) -> None:

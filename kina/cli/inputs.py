@@ -76,7 +76,7 @@ class Inputs:
     def arguments(self) -> list[Any]:
         """What to call the function with: the arrays, and the sizes among them."""
         sizes: list[Any] = [self._sizes[size.name] for size in self.type.sizes]
-        return self.type.in_order(list[Any](self.arrays), sizes)
+        return self.type.flat_in_order(list[Any](self.arrays), sizes)
 
     def _sizes_of_files(self) -> dict[str, int]:
         return {

@@ -33,14 +33,14 @@ def run_function(
     print(function.type)
     for parameter, shown in zip(function.type.parameters, inputs.described, strict=True):
         print(f"  {parameter.name}: {shown}")
-    result = function(*inputs.arguments)
+    result = function.flat(*inputs.arguments)
     results = as_tuple(result)
     for type_, array in zip(function.type.results, results, strict=True):
         print(f"{type_.dtype} {list(array.shape)}:\n{_shown(array)}")
     if output is not None:
         _save(output, function, results)
     if verify:
-        _verify(function, results, as_tuple(function.reference(*inputs.arguments)))
+        _verify(function, results, function.flat_reference(*inputs.arguments))
 
 
 def choose(module: Module, name: str | None) -> Function:

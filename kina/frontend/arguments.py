@@ -35,8 +35,8 @@ class Shape:
     """Given in this order, or by name."""
     named: tuple[str, ...] = ()
     """Given by name only."""
-    defined: tuple[Signature, Extent] | None = None
-    """The function and where it is bound; None: an operation."""
+    defined: tuple[Signature | str, Extent] | None = None
+    """The function or the record, and where it is bound; None: an operation."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -141,6 +141,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
     name = misspelt(value)
     if name in shape.all:
         return f"an argument is given with one `=`: {name}=…"
+    if not shape.positional:
+        return f"the fields of a record are always named: {shape.named[0]}=…"
     position = next((name for name in shape.named if name in _POSITIONS), None)
     if position is not None:
         return f"a position is always named: {position}=…"

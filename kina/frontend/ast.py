@@ -57,6 +57,18 @@ class TypeExpr(NamedTuple):
     placement: Identifier | None
 
 
+class RecordExpr(NamedTuple):
+    """`Layer`, or `Layer<D=4>`: a record, with other dimensions for some of its symbols."""
+
+    extent: Extent
+    name: Identifier
+    sizes: tuple[tuple[Identifier, Dims], ...]
+
+
+NamedType = TypeExpr | RecordExpr
+"""The type of a parameter, a field or a result."""
+
+
 class Name(NamedTuple):
     """A variable that is read."""
 
@@ -112,6 +124,14 @@ class Call(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
+class Field(NamedTuple):
+    """`record.name`."""
+
+    extent: Extent
+    record: Expr
+    name: Identifier
+
+
 class TupleExpr(NamedTuple):
     """`(a, b)`."""
 
@@ -150,14 +170,21 @@ class Let(NamedTuple):
     body: Expr
 
 
-Expr = Name | NumberExpr | Negate | Not | Binary | Call | TupleExpr | Literal | Let
+Expr = Name | NumberExpr | Negate | Not | Binary | Call | Field | TupleExpr | Literal | Let
 
 
 class ParameterExpr(NamedTuple):
-    """`name: type`."""
+    """`name: type`, of a function or of a record."""
 
     name: Identifier
-    type: TypeExpr
+    type: NamedType
+
+
+class Record(NamedTuple):
+    """`type name = { field: type, … }`."""
+
+    name: Identifier
+    fields: tuple[ParameterExpr, ...]
 
 
 class SizeExpr(NamedTuple):
@@ -172,9 +199,9 @@ class Function(NamedTuple):
 
     name: Identifier
     parameters: tuple[ParameterExpr, ...]
-    """The tensors."""
+    """The tensors and records."""
     sizes: tuple[SizeExpr, ...]
-    results: tuple[TypeExpr, ...]
+    results: tuple[NamedType, ...]
     result_extent: Extent
     body: Expr
 
@@ -187,16 +214,26 @@ class Function(NamedTuple):
         return names
 
 
+class Path(NamedTuple):
+    """A parameter, or a field of one: `p.attention.wq`."""
+
+    extent: Extent
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(self.names)
+
+
 class Reverse(NamedTuple):
     """`let name = reverseMode(function, wrt=[parameters])`."""
 
     name: Identifier
     extent: Extent
     function: Identifier
-    wrt: tuple[Identifier, ...] | None
+    wrt: tuple[Path, ...] | None
 
 
-Item = Function | Reverse
+Item = Record | Function | Reverse
 
 
 class Program(NamedTuple):

@@ -6,20 +6,39 @@ in a call position, so a variable may be called `log`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kina.calls import bind, substitute
 from kina.frontend.arguments import Bound, Shape, bind_arguments, misspelt
 from kina.frontend.ast import Call, Dims, Expr, Name
 from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.context import Context, Known
-from kina.frontend.meaning import WRONG, Meaning, TupleValue
+from kina.frontend.meaning import (
+    WRONG,
+    Meaning,
+    RecordValue,
+    TupleValue,
+    build,
+    flatten,
+    type_of,
+)
 from kina.frontend.operations import Operand, OperationChecker
+from kina.frontend.records import KnownRecord
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import CallFunction, Value
 from kina.ops import OPS, REDUCTIONS, Op
-from kina.rules import RuleError
-from kina.types import Dim, Signature, TensorType, Type
+from kina.rules import Blame, RuleError
+from kina.types import (
+    Declared,
+    Dim,
+    Parameter,
+    RecordParameter,
+    RecordType,
+    Signature,
+    leaves,
+    map_tensors,
+)
+from kina.types import flatten as flat_types
 
 _POSITIONAL_ATTRIBUTES = ("dims", "dtype", "axes")
 
@@ -43,6 +62,9 @@ class CallChecker:
         known = self._context.known.get(node.callee.name)
         if known is not None:
             return self._function(node, known)
+        record = self._context.records.find(node.callee.name)
+        if record is not None:
+            return self._record(node, record)
         if node.callee.name in OPS:
             return self._operation(node)
         return self._unknown(node)
@@ -76,7 +98,8 @@ class CallChecker:
             help_ = f"a reduction is written .reduce(op={name}, axis=…)"
             self._report.error(f"unknown function `{name}`", extent, help=help_)
         else:
-            help_ = self._report.suggest(name, OPS, self._context.known)
+            records = self._context.records.names()
+            help_ = self._report.suggest(name, OPS, self._context.known, records)
             self._report.error(f"unknown function `{name}`", extent, help=help_)
 
     def _operation(self, node: Call) -> Steps[Meaning]:
@@ -118,15 +141,17 @@ class CallChecker:
         if signature is None:
             yield self._rest(node)
             return WRONG
-        names = tuple(parameter.name for parameter in signature.parameters)
+        names = tuple(declared.name for declared in signature.declared)
         shape = Shape(tuple(signature.names), defined=(signature, known.name.extent))
         bound = bind_arguments(node, shape, self._report)
         if bound is None:
             yield self._rest(node)
             return WRONG
         operands: list[Operand] | None = yield self._operands(signature.name, names, bound)
-        tensors = None if operands is None else self._tensors(signature, operands)
         sizes = self._sizes(signature, bound)
+        tensors = None
+        if operands is not None:
+            tensors = self._tensors(signature.name, signature.declared, operands)
         if operands is None or tensors is None or sizes is None:
             return WRONG
         return self._apply(node, known, signature, tensors, sizes, operands)
@@ -154,18 +179,75 @@ class CallChecker:
             return False
         return self._context.scope.find(node.name) is not None
 
-    def _tensors(self, signature: Signature, operands: list[Operand]) -> list[Value] | None:
+    def _record(self, node: Call, known: KnownRecord) -> Steps[Meaning]:
+        """`Name(field=value, …)`: its symbols are its own, each bound to one dimension here."""
+        record = known.type
+        if record is None:
+            yield self._rest(node)
+            return WRONG
+        shape = Shape((), record.names, defined=(record.definition(), known.name.extent))
+        bound = bind_arguments(node, shape, self._report)
+        if bound is None:
+            yield self._rest(node)
+            return WRONG
+        operands: list[Operand] | None = yield self._operands(record.name, record.names, bound)
+        if operands is None or not self._is_record(known, record, operands):
+            return WRONG
+        meanings = [meaning for meaning, _ in operands]
+        return RecordValue(record.name, dict(zip(record.names, meanings, strict=True)))
+
+    def _is_record(self, known: KnownRecord, record: RecordType, operands: list[Operand]) -> bool:
+        """Whether the operands are what the record's fields take, after reporting why not."""
+        tensors = self._tensors(record.name, record.fields, operands)
+        if tensors is None:
+            return False
+        fields = [leaf for field in record.fields for leaf in leaves(field)]
+        called = [f"field `{leaf.name}`" for leaf in fields]
+        types = [tensor.type for tensor in tensors]
+        try:
+            bind(record.name, [leaf.type for leaf in fields], types, called=called)
+        except RuleError as error:
+            position = _owner(record.fields, error.blame)
+            field = record.fields[position]
+            at = known.fields[field.name].name.extent
+            note = self._report.note(f"`{field.name}` has type {field.type}", at)
+            self._report.error(error.message, operands[position][1].extent, [note], error.help)
+            return False
+        return True
+
+    def _tensors(
+        self, callee: str, declared: Sequence[Declared], operands: list[Operand]
+    ) -> list[Value] | None:
+        """The operands' tensors one by one; None after reporting what is of another kind."""
         tensors: list[Value] = []
-        for parameter, (meaning, node) in zip(signature.parameters, operands, strict=True):
-            if isinstance(meaning, Value):
-                tensors.append(meaning)
-            elif isinstance(meaning, TupleValue):
-                message = f"{signature.name}: `{parameter.name}` is a tuple, expected a tensor"
-                help_ = "take it apart: let (a, b) = … in"
-                self._report.error(message, node.extent, help=help_)
-            else:
-                self._context.no_number(meaning, node)
-        return tensors if len(tensors) == len(operands) else None
+        whole = True
+        for wanted, operand in zip(declared, operands, strict=True):
+            found = self._flat(callee, wanted, *operand)
+            whole = whole and found is not None
+            tensors += found or ()
+        return tensors if whole else None
+
+    def _flat(
+        self, callee: str, wanted: Declared, meaning: Meaning, node: Expr
+    ) -> tuple[Value, ...] | None:
+        kind = wanted.type.name if isinstance(wanted, RecordParameter) else None
+        if isinstance(meaning, RecordValue):
+            if meaning.record == kind:
+                return flatten(meaning) if type_of(meaning) is not None else None
+            came = f"a record {meaning.record}"
+        elif isinstance(meaning, Value):
+            if kind is None:
+                return (meaning,)
+            came = "a tensor"
+        elif isinstance(meaning, TupleValue):
+            came = "a tuple"
+        else:
+            self._context.no_number(meaning, node)
+            return None
+        expected = f"a record {kind}" if kind else "a tensor"
+        message = f"{callee}: `{wanted.name}` is {came}, expected {expected}"
+        self._report.error(message, node.extent, help=_kind_help(meaning))
+        return None
 
     def _apply(
         self,
@@ -177,19 +259,20 @@ class CallChecker:
         operands: list[Operand],
     ) -> Meaning:
         parameters = [parameter.type for parameter in signature.parameters]
+        types = [tensor.type for tensor in tensors]
         given = {size.name: dim for size, dim in zip(signature.sizes, sizes, strict=True)}
+        called = _called(signature.declared)
         try:
-            arguments = [tensor.type for tensor in tensors]
-            binding = bind(signature.name, parameters, arguments, given)
-            types = [substitute(result, binding) for result in signature.results]
+            binding = bind(signature.name, parameters, types, given, called)
+            result = map_tensors(signature.result, lambda type_: substitute(type_, binding))
         except RuleError as error:
             self._report_argument(error, node, known, signature, operands)
             return WRONG
-        results = [Value(type_) for type_ in types]
+        results = tuple(Value(type_) for type_ in flat_types(result))
         self._context.body.append(
-            CallFunction(signature.name, tuple(tensors), sizes, tuple(results), node.callee.extent)
+            CallFunction(signature.name, tuple(tensors), sizes, results, node.callee.extent)
         )
-        return _rebuild(signature.result, results)
+        return build(result, iter(results))
 
     def _report_argument(
         self,
@@ -203,10 +286,11 @@ class CallChecker:
             note = self._report.note(f"{signature} is defined here", known.name.extent)
             self._report.error(f"{signature.name}: {error.message}", node.callee.extent, [note])
             return
-        argument = operands[error.blame][1]
+        position = _owner(signature.declared, error.blame)
+        argument = operands[position][1]
         parameter = signature.parameters[error.blame]
         message = f"parameter `{parameter.name}` has type {parameter.type}"
-        notes = [self._report.note(message, known.parameters[error.blame])]
+        notes = [self._report.note(message, known.parameters[position])]
         notes += self._context.scope.declared(argument)
         self._report.error(error.message, argument.extent, notes, error.help)
 
@@ -219,6 +303,27 @@ def _roles(op: Op, node: Call) -> tuple[str, ...]:
     return tuple(op.role(position) for position in range(max(given, 1)))
 
 
-def _rebuild(type_: Type, results: list[Value]) -> Meaning:
-    """The results of a call as its declared result: one tensor or a flat tuple."""
-    return results[0] if isinstance(type_, TensorType) else TupleValue(tuple(results))
+def _owner(declared: Sequence[Declared], blame: Blame) -> int:
+    """Which parameter or field the tensor at `blame` belongs to."""
+    assert isinstance(blame, int)
+    owners = [i for i, wanted in enumerate(declared) for _ in leaves(wanted)]
+    return owners[blame]
+
+
+def _called(declared: Sequence[Declared]) -> list[str]:
+    """What messages call each tensor of a call's arguments."""
+    return [
+        f"argument {position}"
+        if isinstance(wanted, Parameter)
+        else f"field `{leaf.name.partition('.')[2]}` of argument {position}"
+        for position, wanted in enumerate(declared, start=1)
+        for leaf in leaves(wanted)
+    ]
+
+
+def _kind_help(meaning: Meaning) -> str | None:
+    if isinstance(meaning, TupleValue):
+        return "take it apart: let (a, b) = … in"
+    if isinstance(meaning, RecordValue):
+        return f"name a field of it, such as .{next(iter(meaning.fields))}"
+    return None

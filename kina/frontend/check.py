@@ -70,12 +70,16 @@ def _tokens(source: Source, report: Report) -> list[list[Token]]:
     return files
 
 
+_HEADS = {("let", "fn"), ("let", "reverseMode"), ("type", "{")}
+"""The first and the fourth token of what a file binds."""
+
+
 def _private_names(tokens: list[Token]) -> set[str]:
-    """The names of the private functions of a file."""
+    """The names of the private functions and records of a file."""
     heads = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
     return {
         name.text
         for let, name, equals, word in heads
-        if let.text == "let" and equals.text == "=" and word.text in ("fn", "reverseMode")
+        if (let.text, word.text) in _HEADS and equals.text == "="
         if is_private(name.text)
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kina.dims import MAX_SIZE, Dim, DimError, add, is_possible, multiply, subtract
 from kina.frontend.ast import (
@@ -12,7 +12,6 @@ from kina.frontend.ast import (
     Dims,
     DimSum,
     Expr,
-    Function,
     Identifier,
     Name,
     NumberExpr,
@@ -43,13 +42,13 @@ def resolve_dims(
     return known if len(known) == len(resolved) else None
 
 
-def bound_symbols(function: Function, report: Report) -> tuple[str, ...]:
+def bound_symbols(dims: Sequence[DimExpr], sizes: Sequence[str], report: Report) -> tuple[str, ...]:
     """The symbols of a function's parameters, after reporting those that none of them binds.
+
+    `dims` are all dimensions of the parameters, `sizes` the names of those that are sizes.
 
     An unbound one is among them all the same: there is no second error about it.
     """
-    dims = [dim for parameter in function.parameters for dim in parameter.type.dims.items]
-    sizes = [size.name.name for size in function.sizes]
     bound = dict.fromkeys([*sizes, *(dim.name for dim in dims if isinstance(dim, Identifier))])
     for dim in dims:
         for name in names_in(dim):
@@ -157,6 +156,21 @@ def _value(node: DimExpr) -> Dim:
             return total
         case DimProduct():
             return multiply(map(_value, node.factors))
+
+
+def replace_names(node: DimExpr, given: Mapping[str, DimExpr]) -> DimExpr:
+    """The dimension with others in the place of some names."""
+    match node:
+        case Identifier():
+            return given.get(node.name, node)
+        case Size():
+            return node
+        case DimSum():
+            terms = tuple((sign, replace_names(term, given)) for sign, term in node.terms)
+            return DimSum(node.extent, terms)
+        case DimProduct():
+            factors = tuple(replace_names(factor, given) for factor in node.factors)
+            return DimProduct(node.extent, factors)
 
 
 def _number(node: Size) -> int:

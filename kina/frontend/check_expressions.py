@@ -6,13 +6,15 @@ reported once and independent ones show in the same run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from kina.frontend.ast import (
     Binary,
     Binding,
     Call,
     Expr,
+    Field,
     Let,
     Literal,
     LiteralValue,
@@ -34,7 +36,7 @@ from kina.frontend.exact import (
     read_number,
     read_value,
 )
-from kina.frontend.meaning import WRONG, Meaning, TupleValue, Wrong, type_of
+from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong, type_of
 from kina.frontend.operations import OperationChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import Step, Steps
@@ -50,28 +52,22 @@ class ExpressionChecker:
         self._report = context.report
         self._operations = OperationChecker(context)
         self._calls = CallChecker(context, self._operations, self.check)
+        self._checks: dict[type[Any], Callable[[Any], Step[Meaning]]] = {
+            Name: context.read,
+            NumberExpr: self._number,
+            Binary: self._binary,
+            Call: self._calls.call,
+            Field: self._field,
+            Literal: self._literal,
+            Negate: self._negate,
+            Not: self._not,
+            TupleExpr: self._tuple,
+            Let: self._let,
+        }
 
     def check(self, node: Expr) -> Step[Meaning]:
         """The meaning of any expression; a number is allowed."""
-        match node:
-            case Name():
-                return self._context.read(node)
-            case NumberExpr():
-                return self._number(node)
-            case Binary():
-                return self._binary(node)
-            case Call():
-                return self._calls.call(node)
-            case Literal():
-                return self._literal(node)
-            case Negate():
-                return self._negate(node)
-            case Not():
-                return self._not(node)
-            case TupleExpr():
-                return self._tuple(node)
-            case Let():
-                return self._let(node)
+        return self._checks[type(node)](node)
 
     def _number(self, node: NumberExpr) -> Meaning:
         try:
@@ -104,6 +100,10 @@ class ExpressionChecker:
         except NumberError as error:
             self._report.error(str(error), node.operator, help=error.help)
             return WRONG
+
+    def _field(self, node: Field) -> Steps[Meaning]:
+        record: Meaning = yield self.check(node.record)
+        return self._context.records.read(node, record)
 
     def _tuple(self, node: TupleExpr) -> Steps[Meaning]:
         items: list[Meaning] = []
@@ -146,7 +146,9 @@ class ExpressionChecker:
 
     def _report_pattern(self, binding: Binding, meaning: Meaning) -> None:
         count = len(binding.names)
-        came = f"one of {len(meaning.items)}" if isinstance(meaning, TupleValue) else "a tensor"
+        came = "a record" if isinstance(meaning, RecordValue) else "a tensor"
+        if isinstance(meaning, TupleValue):
+            came = f"one of {len(meaning.items)}"
         note = self._report.note(f"the value has type {type_of(meaning)}", binding.value.extent)
         message = f"the pattern takes a tuple of {count} apart, found {came}"
         self._report.error(message, binding.pattern, [note])

@@ -9,6 +9,7 @@ from kina.dtypes import DTYPES
 from kina.frontend.ast import Expr, Identifier, Name
 from kina.frontend.exact import Number, Scalar
 from kina.frontend.meaning import WRONG, Meaning, Scope
+from kina.frontend.records import Records
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Constant, Instruction, Value
@@ -38,6 +39,8 @@ class Context:
     """The functions bound before this one."""
     later: Mapping[str, Identifier]
     """Where this function and those after it are bound."""
+    records: Records
+    """The records defined before this function."""
     scope: Scope
     body: list[Instruction] = field(default_factory=list[Instruction])
 
@@ -55,6 +58,8 @@ class Context:
             return f"`{name}` is a function, expected a tensor", f"call it: {name}(…)"
         if name in OPS:
             return f"`{name}` is an operation, expected a tensor", f"call it: {name}(…)"
+        if self.records.find(name):
+            return f"`{name}` is a record, expected a tensor", f"make one: {name}(field=…)"
         if name in DTYPES:
             return f"`{name}` is a dtype, expected a tensor", None
         if name in self.symbols:

@@ -26,7 +26,7 @@ from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.kina import build
 from kina.dialects.requires import set_requirements
-from kina.dialects.types import to_ir
+from kina.dialects.types import SYMBOL_NAME, to_ir
 from kina.dialects.vjp import VjpOp
 from kina.frontend.requirements import requirements
 from kina.frontend.source import Extent, Source
@@ -53,13 +53,16 @@ def generate(program: TypedProgram) -> ModuleOp:
     """
     module = ModuleOp([_function(function, program.source) for function in program.functions])
     needed = requirements(program)
-    exported = program.exported
+    symbols = program.symbols
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             continue
-        set_requirements(op, needed[op.sym_name.data])
-        if op.sym_name.data not in exported:
+        name = op.sym_name.data
+        set_requirements(op, needed[name])
+        if name not in symbols:
             op.properties["sym_visibility"] = StringAttr("private")
+        elif symbols[name] != name:
+            op.attributes[SYMBOL_NAME] = StringAttr(symbols[name])
     start = program.source.parts[-1][0]
     module.location = _location(program.source, Extent(start, start))
     return module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from kina.frontend.exact import Number
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Value
-from kina.types import TupleType, Type
+from kina.types import RecordType, TensorType, TupleType, Type, declare
 
 
 class Wrong(Enum):
@@ -32,7 +32,15 @@ class TupleValue:
     items: tuple[Meaning, ...]
 
 
-Meaning = Value | TupleValue | Number | Wrong
+@dataclass(frozen=True, slots=True)
+class RecordValue:
+    """The values of a record's fields, in the order of its definition."""
+
+    record: str
+    fields: dict[str, Meaning]
+
+
+Meaning = Value | RecordValue | TupleValue | Number | Wrong
 
 
 def flatten(meaning: Meaning) -> tuple[Value, ...]:
@@ -41,18 +49,37 @@ def flatten(meaning: Meaning) -> tuple[Value, ...]:
         return (meaning,)
     if isinstance(meaning, TupleValue):
         return tuple(value for item in meaning.items for value in flatten(item))
+    if isinstance(meaning, RecordValue):
+        return tuple(value for item in meaning.fields.values() for value in flatten(item))
     return ()
 
 
 def type_of(meaning: Meaning) -> Type | None:
-    """The type of a tensor or a tuple; None if part of it is wrong."""
+    """The type of a tensor, a record or a tuple; None if part of it is wrong."""
     if isinstance(meaning, Value):
         return meaning.type
+    if isinstance(meaning, RecordValue):
+        fields = [(name, type_of(item)) for name, item in meaning.fields.items()]
+        known = [(name, t) for name, t in fields if isinstance(t, TensorType | RecordType)]
+        whole = len(known) == len(fields)
+        return RecordType(meaning.record, tuple(declare(*f) for f in known)) if whole else None
     if not isinstance(meaning, TupleValue):
         return None
     items = [type_of(item) for item in meaning.items]
-    known = tuple(item for item in items if item is not None)
-    return TupleType(known) if len(known) == len(items) else None
+    types = tuple(item for item in items if item is not None)
+    return TupleType(types) if len(types) == len(items) else None
+
+
+def build(type_: Type, values: Iterator[Value]) -> Meaning:
+    """The meaning of this type that is made of `values`, which are its tensors in order."""
+    match type_:
+        case TensorType():
+            return next(values)
+        case RecordType():
+            fields = {field.name: build(field.type, values) for field in type_.fields}
+            return RecordValue(type_.name, fields)
+        case TupleType():
+            return TupleValue(tuple(build(item, values) for item in type_.items))
 
 
 class Variable(NamedTuple):

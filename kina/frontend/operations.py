@@ -14,7 +14,7 @@ from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
 from kina.frontend.decimals import is_rounder, shown
 from kina.frontend.exact import Number, NumberError, Scalar, convert, read_number
-from kina.frontend.meaning import WRONG, Meaning, TupleValue
+from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Value
 from kina.layout_rules import check_start
@@ -135,7 +135,8 @@ class OperationChecker:
             elif isinstance(meaning, Value):
                 tensors.append(meaning)
             else:
-                quiet = quiet or any(m is WRONG or isinstance(m, TupleValue) for m, _ in operands)
+                silent = (TupleValue, RecordValue)
+                quiet = quiet or any(m is WRONG or isinstance(m, silent) for m, _ in operands)
                 self._refuse(op, position, meaning, node, quiet)
                 quiet = True
         return tensors if len(tensors) == len(operands) else None
@@ -169,6 +170,11 @@ class OperationChecker:
             role = OPS[op].role(position)
             message = f"{op}: {role} is a tuple of {len(meaning.items)}, expected a tensor"
             self._report.error(message, node.extent, help="take it apart: let (a, b) = … in")
+        elif isinstance(meaning, RecordValue):
+            role = OPS[op].role(position)
+            message = f"{op}: {role} is a record {meaning.record}, expected a tensor"
+            field = next(iter(meaning.fields))
+            self._report.error(message, node.extent, help=f"name a field of it, such as .{field}")
         elif not quiet:
             self._context.no_number(meaning, node)
 

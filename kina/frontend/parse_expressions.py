@@ -8,6 +8,7 @@ from kina.frontend.ast import (
     Binding,
     Call,
     Expr,
+    Field,
     Identifier,
     Let,
     Name,
@@ -153,8 +154,11 @@ class ExpressionParser:
         cursor = self._cursor
         value: Expr = yield self._primary()
         while cursor.accept("."):
-            callee = cursor.identifier("the name of an operation or function after `.`")
-            value = yield self._call(callee, value)
+            name = cursor.identifier("the name of an operation, function or field after `.`")
+            if cursor.at("("):
+                value = yield self._call(name, value)
+            else:
+                value = Field(cursor.since(value.extent.start), value, name)
         return value
 
     def _primary(self) -> Step[Expr]:
@@ -193,8 +197,6 @@ class ExpressionParser:
 
     def _call(self, callee: Identifier, receiver: Expr | None) -> Steps[Expr]:
         cursor = self._cursor
-        if not cursor.at("("):
-            raise cursor.fail(f"`(` and the arguments of `{callee.name}`")
         opened = self._enter(cursor.advance())
         arguments = [] if receiver is None else [Argument(None, receiver)]
         while not cursor.at(")"):

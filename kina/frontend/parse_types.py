@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from kina.frontend.ast import Identifier, Literal, LiteralValue, TypeExpr
+from kina.frontend.ast import (
+    Dims,
+    Identifier,
+    Literal,
+    LiteralValue,
+    NamedType,
+    RecordExpr,
+    TypeExpr,
+)
 from kina.frontend.cursor import Cursor
 from kina.frontend.lexer import TokenKind
-from kina.frontend.parse_dims import parse_dims
+from kina.frontend.parse_dims import parse_dim, parse_dims
 from kina.frontend.source import Extent
 
 _TYPE = "a type such as `tensor<F32, [2, 3]>`"
 _WORDS = ("inf", "nan", "true", "false")
 _VALUE = "a value: a number, `inf`, `nan`, `true` or `false`"
+
+
+def parse_named_type(cursor: Cursor) -> NamedType:
+    """A tensor type, or the name of a record with sizes: `Layer`, `Layer<D=4>`."""
+    token, ahead = cursor.current, cursor.ahead
+    sized = ahead(1).text == "<"
+    if token.kind is not TokenKind.NAME or (sized and ahead(3).text != "="):
+        return parse_type(cursor)
+    cursor.advance()
+    opened = cursor.accept("<")
+    sizes = tuple(cursor.items(opened, ">", lambda: _size(cursor))) if opened else ()
+    return RecordExpr(cursor.since(token.start), Identifier(token.extent, token.text), sizes)
+
+
+def _size(cursor: Cursor) -> tuple[Identifier, Dims]:
+    symbol = cursor.identifier("the name of a dimension")
+    cursor.expect("=", " and a dimension")
+    start = cursor.current.start
+    dim = parse_dim(cursor)
+    return symbol, Dims(cursor.since(start), (dim,))
 
 
 def parse_type(cursor: Cursor) -> TypeExpr:

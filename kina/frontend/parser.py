@@ -13,21 +13,24 @@ from kina.frontend.ast import (
     Identifier,
     Item,
     Let,
+    NamedType,
     ParameterExpr,
+    Path,
     Program,
+    Record,
     Reverse,
     SizeExpr,
-    TypeExpr,
 )
 from kina.frontend.cursor import Cursor, Panic
 from kina.frontend.lexer import IMPORT, Token, TokenKind
 from kina.frontend.parse_expressions import ExpressionParser
-from kina.frontend.parse_types import parse_type
+from kina.frontend.parse_types import parse_named_type
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 
 _EMPTY = "an empty program: expected at least one function"
+_ITEM = "`let` and a top-level function, or `type` and a record"
 _FUNCTION_HELP = (
     "a function is written `let name = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> {…}`"
 )
@@ -71,21 +74,31 @@ class _Parser:
         self._cursor.advance()
 
     def _skip_to_item(self) -> None:
-        while self._cursor.skip_to("let") and not self._at_item():
+        while self._cursor.skip_to("let", "type") and not self._at_item():
             self._cursor.advance()
 
     def _at_item(self) -> bool:
+        if self._at_record():
+            return True
         ahead = self._cursor.ahead
         if not self._cursor.at("let") or ahead(2).text != "=":
             return False
         return ahead(3).text in ("fn", "reverseMode")
 
+    def _at_record(self) -> bool:
+        """`type` is a word of the language here only: elsewhere it may be a name."""
+        ahead = self._cursor.ahead
+        named = ahead(1).kind is TokenKind.NAME and ahead(2).text == "="
+        return self._cursor.at("type") and named and ahead(3).text == "{"
+
     def _item(self) -> Item:
         cursor = self._cursor
         if cursor.at(IMPORT):
             raise cursor.refuse("imports come first in a file", cursor.current.extent)
+        if cursor.at("type"):
+            return self._record()
         if not cursor.at("let"):
-            raise cursor.fail("`let` and a top-level function", help=_FUNCTION_HELP)
+            raise cursor.fail(_ITEM, help=_FUNCTION_HELP)
         let = cursor.advance()
         name = cursor.identifier("the name of the function")
         cursor.expect("=", " after the name of the function")
@@ -98,7 +111,7 @@ class _Parser:
     def _function(self, name: Identifier) -> Function:
         cursor = self._cursor
         opened = cursor.expect("(", " and the parameters of the function")
-        written = list(cursor.items(opened, ")", self._parameter))
+        written = list(cursor.items(opened, ")", self._argument))
         parameters = tuple(each for each in written if isinstance(each, ParameterExpr))
         sizes = tuple(
             SizeExpr(each, position)
@@ -112,20 +125,40 @@ class _Parser:
         body = self._body(cursor.expect("{", " and the body of the function"))
         return Function(name, parameters, sizes, results, result_extent, body)
 
-    def _parameter(self) -> ParameterExpr | Identifier:
-        """A tensor; or the name of a size."""
-        name = self._cursor.identifier("the name of a parameter")
-        self._cursor.expect(":", f" and the type of `{name.name}`")
-        if self._cursor.accept("size"):
+    def _argument(self) -> ParameterExpr | Identifier:
+        """A tensor or a record; or the name of a size."""
+        ahead = self._cursor.ahead
+        if ahead(1).text == ":" and ahead(2).text == "size" and ahead(3).text != "<":
+            name = self._cursor.identifier("the name of a parameter")
+            self._cursor.advance()
+            self._cursor.advance()
             return name
-        return ParameterExpr(name, parse_type(self._cursor))
+        return self._parameter()
 
-    def _results(self) -> tuple[TypeExpr, ...]:
+    def _record(self) -> Record:
+        cursor = self._cursor
+        cursor.advance()
+        name = cursor.identifier("the name of the record")
+        cursor.expect("=", " after the name of the record")
+        opened = cursor.expect("{", " and the fields of the record")
+        fields = tuple(cursor.items(opened, "}", lambda: self._parameter("a field")))
+        if not fields:
+            extent = cursor.since(opened.start)
+            help_ = "a field is written `name: tensor<F32, [2]>`"
+            raise cursor.refuse("a record has at least one field", extent, help_)
+        return Record(name, fields)
+
+    def _parameter(self, what: str = "a parameter") -> ParameterExpr:
+        name = self._cursor.identifier(f"the name of {what}")
+        self._cursor.expect(":", f" and the type of `{name.name}`")
+        return ParameterExpr(name, parse_named_type(self._cursor))
+
+    def _results(self) -> tuple[NamedType, ...]:
         cursor = self._cursor
         opened = cursor.current
         if not cursor.accept("("):
-            return (parse_type(cursor),)
-        types = tuple(cursor.items(opened, ")", lambda: parse_type(cursor)))
+            return (parse_named_type(cursor),)
+        types = tuple(cursor.items(opened, ")", lambda: parse_named_type(cursor)))
         if len(types) < 2:
             extent = cursor.since(opened.start)
             raise cursor.refuse(
@@ -141,18 +174,26 @@ class _Parser:
         cursor.expect(")", opened=opened)
         return Reverse(name, cursor.since(let.start), function, wrt)
 
-    def _wrt(self) -> tuple[Identifier, ...]:
+    def _wrt(self) -> tuple[Path, ...]:
         cursor = self._cursor
         if not cursor.at("wrt"):
             raise cursor.fail("`wrt=[…]`")
         cursor.advance()
         cursor.expect("=", " after `wrt`")
         opened = cursor.expect("[", " and names of parameters")
-        names = tuple(cursor.items(opened, "]", lambda: cursor.identifier("a parameter")))
+        names = tuple(cursor.items(opened, "]", self._path))
         if not names:
             raise cursor.refuse("`wrt` names at least one parameter", cursor.since(opened.start))
         cursor.accept(",")
         return names
+
+    def _path(self) -> Path:
+        cursor = self._cursor
+        first = cursor.identifier("a parameter")
+        names = [first.name]
+        while cursor.accept("."):
+            names.append(cursor.identifier("the name of a field").name)
+        return Path(cursor.since(first.extent.start), tuple(names))
 
     def _body(self, opened: Token) -> Expr:
         """The statements up to `}`; raises `Panic` at the end if one of them was wrong."""

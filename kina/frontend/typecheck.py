@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kina.frontend.ast import (
     Expr,
     Function,
     Identifier,
+    Item,
     Let,
-    ParameterExpr,
     Program,
+    Record,
     Reverse,
     TupleExpr,
 )
 from kina.frontend.check_dims import bound_symbols
 from kina.frontend.check_expressions import ExpressionChecker
-from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context, Known
 from kina.frontend.discrete import ContestPaths
-from kina.frontend.meaning import WRONG, Meaning, Scope, flatten, type_of
+from kina.frontend.meaning import WRONG, Meaning, Scope, build, flatten, type_of
+from kina.frontend.records import KnownRecord, Records
 from kina.frontend.report import Report
 from kina.frontend.reverse import ReverseChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 from kina.frontend.typed import TypedFunction, TypedProgram, Value
-from kina.types import Parameter, Signature, SizeParameter, TensorType, TupleType, Type, is_private
+from kina.types import (
+    Parameter,
+    RecordType,
+    Signature,
+    SizeParameter,
+    TensorType,
+    TupleType,
+    Type,
+    declare,
+    is_private,
+    leaves,
+)
+from kina.types import flatten as flat_types
 
 
 def typecheck(
@@ -36,10 +50,13 @@ def typecheck(
     Each file comes after those that it imports; the last is the program's own.
     """
     functions: list[TypedFunction] = []
-    public: list[dict[str, Known]] = []
+    public: list[_Public] = []
     names: dict[str, Identifier] = {}
     for file, imported in zip(files, imports, strict=True):
-        visible = {name: known for number in imported for name, known in public[number].items()}
+        visible = _Public({}, {})
+        for number in imported:
+            visible.functions.update(public[number].functions)
+            visible.records.update(public[number].records)
         checker = _ProgramChecker(file, report, visible, names)
         checker.check(functions)
         public.append(checker.public)
@@ -49,6 +66,14 @@ def typecheck(
     return TypedProgram(report.source, tuple(functions), report.warnings(), own=own)
 
 
+@dataclass(frozen=True, slots=True)
+class _Public:
+    """What files see that import a file."""
+
+    functions: dict[str, Known]
+    records: dict[str, KnownRecord]
+
+
 class _ProgramChecker:
     """Checks one file; `names` are those of the functions of all files so far."""
 
@@ -56,40 +81,58 @@ class _ProgramChecker:
         self,
         program: Program,
         report: Report,
-        visible: dict[str, Known],
+        visible: _Public,
         names: dict[str, Identifier],
     ) -> None:
         self._program = program
         self._report = report
-        self._known = visible
+        self._known = visible.functions
         self._names = names
         self._later = {item.name.name: item.name for item in reversed(program.items)}
+        self._records = Records(report, self._later, visible.records)
 
     @property
-    def public(self) -> dict[str, Known]:
-        """The functions that files see which import this one."""
-        own = {item.name.name for item in self._program.items}
-        return {n: k for n, k in self._known.items() if n in own and not is_private(n)}
+    def public(self) -> _Public:
+        """What files see that import this one."""
+        own = {i.name.name for i in self._program.items if not is_private(i.name.name)}
+        return _Public(
+            {name: known for name, known in self._known.items() if name in own},
+            {name: known for name, known in self._records.known.items() if name in own},
+        )
 
     def check(self, functions: list[TypedFunction]) -> None:
         """Add the functions of the file."""
         paths = ContestPaths(functions)
         for item in self._program.items:
-            before = self._names.setdefault(item.name.name, item.name)
-            if before is not item.name:
-                note = self._report.note("the first one", before.extent)
-                message = f"a function `{item.name.name}` exists already"
-                self._report.error(message, item.name.extent, [note])
-            function = (
-                self._reverse(item, paths) if isinstance(item, Reverse) else self._function(item)
-            )
+            self._check_name(item)
+            match item:
+                case Record():
+                    self._records.define(item)
+                    self._later.pop(item.name.name, None)
+                    continue
+                case Reverse():
+                    function = self._reverse(item, paths)
+                case Function():
+                    function = self._function(item)
             if function is not None:
                 functions.append(function)
 
+    def _check_name(self, item: Item) -> None:
+        name = item.name
+        before = self._names.setdefault(name.name, name)
+        if before is not name:
+            note = self._report.note("the first one", before.extent)
+            kind = "record" if self._records.find(name.name) else "function"
+            self._report.error(f"a {kind} `{name.name}` exists already", name.extent, [note])
+
     def check_exports(self) -> None:
         """Report a program of which nothing can be called."""
-        names = [item.name for item in self._program.items]
-        if all(is_private(name.name) for name in names):
+        items = self._program.items
+        names = [item.name for item in items if not isinstance(item, Record)]
+        if not names and items:
+            message = "the program has records and no function, so nothing to call"
+            self._report.error(message, items[-1].name.extent)
+        elif all(is_private(name.name) for name in names):
             message = "every function is private, so the program has nothing to call"
             help_ = "a function whose name has no leading underscore is exported"
             self._report.error(message, names[-1].extent, help=help_)
@@ -107,20 +150,22 @@ class _ProgramChecker:
     def _function(self, node: Function) -> TypedFunction | None:
         types = self._parameter_types(node)
         # The symbols of an erroneous parameter count as bound: no second error about them.
-        symbols = bound_symbols(node, self._report)
+        dims = [dim for p in node.parameters for dim in self._records.written_dims(p.type)]
+        named = [size.name.name for size in node.sizes]
+        symbols = bound_symbols(dims, named, self._report)
         result = self._result_type(node, symbols)
         signature = None
         if result is not None and all(type_ is not None for type_ in types):
-            known_types = [type_ for type_ in types if type_ is not None]
+            pairs = zip(node.parameters, types, strict=True)
+            declared = tuple(declare(p.name.name, type_) for p, type_ in pairs if type_ is not None)
             sizes = tuple(SizeParameter(size.name.name, size.position) for size in node.sizes)
-            parameters = _parameters(node.parameters, known_types)
-            signature = Signature(node.name.name, parameters, result, sizes)
+            signature = Signature(node.name.name, declared, result, sizes)
         function = self._body(node, types, symbols, result, signature)
         extents = tuple(parameter.name.extent for parameter in node.parameters)
         self._bind(Known(node.name, signature, extents))
         return function
 
-    def _parameter_types(self, node: Function) -> list[TensorType | None]:
+    def _parameter_types(self, node: Function) -> list[TensorType | RecordType | None]:
         declared: dict[str, Extent] = {}
         for name in node.names:
             if name.name in declared:
@@ -128,10 +173,10 @@ class _ProgramChecker:
                 message = f"parameter `{name.name}` is declared twice"
                 self._report.error(message, name.extent, [note])
             declared.setdefault(name.name, name.extent)
-        return [resolve_type(parameter.type, None, self._report) for parameter in node.parameters]
+        return [self._records.resolve(parameter.type, None) for parameter in node.parameters]
 
     def _result_type(self, node: Function, symbols: tuple[str, ...]) -> Type | None:
-        found = [resolve_type(type_, symbols, self._report) for type_ in node.results]
+        found = [self._records.resolve(type_, symbols) for type_ in node.results]
         types = tuple(type_ for type_ in found if type_ is not None)
         if len(types) < len(found):
             return None
@@ -140,18 +185,21 @@ class _ProgramChecker:
     def _body(
         self,
         node: Function,
-        types: list[TensorType | None],
+        types: list[TensorType | RecordType | None],
         symbols: tuple[str, ...],
         result: Type | None,
         signature: Signature | None,
     ) -> TypedFunction | None:
         scope = Scope(self._report)
         parameters: list[Value] = []
+        extents: list[Extent] = []
         for parameter, type_ in zip(node.parameters, types, strict=True):
-            meaning: Meaning = WRONG if type_ is None else Value(type_)
+            values = [] if type_ is None else [Value(tensor) for tensor in flat_types(type_)]
+            meaning: Meaning = WRONG if type_ is None else build(type_, iter(values))
             scope.bind(parameter.name.name, meaning, parameter.name.extent)
-            parameters += flatten(meaning)
-        context = Context(self._report, symbols, self._known, self._later, scope)
+            parameters += values
+            extents += [parameter.name.extent] * len(values)
+        context = Context(self._report, symbols, self._known, self._later, self._records, scope)
         meaning = run(ExpressionChecker(context).check(node.body))
         if result is not None:
             self._check_result(node, context.no_number(meaning, final(node.body)), result)
@@ -163,7 +211,7 @@ class _ProgramChecker:
             tuple(context.body),
             flatten(meaning),
             node.name.extent,
-            tuple(parameter.name.extent for parameter in node.parameters),
+            tuple(extents),
             final(node.body).extent,
         )
 
@@ -188,6 +236,7 @@ class _ProgramChecker:
         found, expected = types
         note = self._report.note(f"the result is declared as {expected}", declared)
         message = f"{node.name.name}: {what} has type {found}, expected {expected}"
+        message += _differing_field(found, expected)
         self._report.error(message, at, [note])
 
 
@@ -210,8 +259,17 @@ def _items(type_: Type) -> tuple[Type, ...]:
     return type_.items if isinstance(type_, TupleType) else ()
 
 
-def _parameters(
-    nodes: Sequence[ParameterExpr], types: Sequence[TensorType]
-) -> tuple[Parameter, ...]:
-    pairs = zip(nodes, types, strict=True)
-    return tuple(Parameter(node.name.name, type_) for node, type_ in pairs)
+def _differing_field(found: Type, expected: Type) -> str:
+    """Where two records of one name differ: their names do not say it."""
+    if not isinstance(found, RecordType) or not isinstance(expected, RecordType):
+        return ""
+    if found.name != expected.name:
+        return ""
+    for one, other in zip(_leaves(found), _leaves(expected), strict=True):
+        if one != other:
+            return f": field `{one.name}` has type {one.type}, expected {other.type}"
+    return ""
+
+
+def _leaves(record: RecordType) -> list[Parameter]:
+    return [leaf for field in record.fields for leaf in leaves(field)]

@@ -124,6 +124,23 @@ class TypedProgram:
         }
 
     @property
+    def symbols(self) -> dict[str, str]:
+        """What each exported function is called in a library, without the prefix.
+
+        One that takes or returns records has its own name in C, where the header defines it, for
+        structs; what the library holds takes their tensors one by one.
+        """
+        taken = set(self.exported)
+        symbols: dict[str, str] = {}
+        for name, signature in self.exported.items():
+            symbol = f"{name}_flat" if signature.records else name
+            while symbol in taken and signature.records:
+                symbol += "_"
+            taken.add(symbol)
+            symbols[name] = symbol
+        return symbols
+
+    @property
     def dtypes(self) -> frozenset[DType]:
         """The dtype of every value in the program."""
         values = [value for function in self.functions for value in function.values]

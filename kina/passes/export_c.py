@@ -34,7 +34,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from kina.dialects.types import IRTensor
+from kina.dialects.types import SYMBOL_NAME, IRTensor
 from kina.dims import symbols_of
 from kina.errors import KinaError
 from kina.passes.builder import Builder
@@ -121,6 +121,12 @@ class _Exporter:
         return value if isinstance(value, SSAValue) else self.at.index(value)
 
 
+def _symbol(function: FuncOp) -> str:
+    """The function's name in a library, without the prefix."""
+    own = function.attributes.get(SYMBOL_NAME)
+    return own.data if isinstance(own, StringAttr) else function.sym_name.data
+
+
 def _symbols(function: FuncOp) -> list[str]:
     parameter_dims = read_dims(function, "parameter_dims")
     dims = (dim for dims in parameter_dims for dim in dims)
@@ -156,7 +162,8 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
         if isinstance(op, CallOp):
             invoke(op, callees[op.callee.string_value()], exporter.sizes)
     _export_results(exporter, result_dims)
-    function.properties["sym_name"] = StringAttr(prefix + function.sym_name.data)
+    function.properties["sym_name"] = StringAttr(prefix + _symbol(function))
+    function.attributes.pop(SYMBOL_NAME, None)
     function.attributes["symbols"] = ArrayAttr(StringAttr(symbol) for symbol in symbols)
     function.update_function_type()
     inputs = len(symbols) + len(parameters)
@@ -251,7 +258,7 @@ class ExportC(ModulePass):
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
         callees = {
             function.sym_name.data: Callee(
-                self.prefix + function.sym_name.data,
+                self.prefix + _symbol(function),
                 _symbols(function),
                 read_dims(function, "result_dims"),
             )

@@ -19,7 +19,17 @@ from kina.dims import MAX_SIZE, evaluate, is_symbol, symbols_of
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
-from kina.types import Dim, Parameter, Signature, SizeParameter, TensorType, format_dims
+from kina.types import (
+    Dim,
+    Parameter,
+    RecordType,
+    Signature,
+    SizeParameter,
+    TensorType,
+    TupleType,
+    Type,
+    format_dims,
+)
 
 _READY = ("C_CONTIGUOUS", "ALIGNED")
 _OUT = "out"
@@ -42,7 +52,8 @@ def bind(signature: Signature, args: Sequence[object], named: Mapping[str, objec
     Raises `KinaTypeError` for a wrong number of arguments or a wrong dtype, `KinaValueError` for
     a wrong shape or sizes that disagree.
     """
-    values = dict(zip(signature.names, _match(signature, args, named), strict=True))
+    names = signature.flat_names
+    values = dict(zip(names, match(signature, names, args, named), strict=True))
     arrays = tuple(
         _checked(signature, parameter, values[parameter.name]) for parameter in signature.parameters
     )
@@ -56,11 +67,13 @@ def bind(signature: Signature, args: Sequence[object], named: Mapping[str, objec
     return Bound(inputs, sizes, given)
 
 
-def _match(
-    signature: Signature, args: Sequence[object], named: Mapping[str, object]
+def match(
+    signature: Signature,
+    names: Sequence[str],
+    args: Sequence[object],
+    named: Mapping[str, object],
 ) -> list[object]:
-    """The values in the order of the parameters."""
-    names = signature.names
+    """The values in the order of the parameters' names; `KinaTypeError` if they do not fit."""
     if len(args) > len(names):
         raise _wrong_call(signature, f"takes {_count(len(names))}, got {len(args)}")
     positions = {name: position for position, name in enumerate(names)}
@@ -220,16 +233,29 @@ def bind_outputs(signature: Signature, bound: Bound, out: object) -> tuple[list[
         wanted = "one array" if len(results) == 1 else f"a tuple of {len(results)} arrays"
         raise KinaTypeError(f"{signature.name}: out: expected {wanted}, got {came}")
     arrays: list[Array] = []
-    for index, (type_, value) in enumerate(zip(results, given, strict=True)):
+    names = output_names(signature.result)
+    for name, type_, value in zip(names, results, given, strict=True):
         shape = result_shape(type_, bound.sizes)
         if value is None:
             arrays.append(_fresh(signature, type_, shape))
         else:
-            name = "out" if len(results) == 1 else f"out[{index}]"
             arrays.append(_checked_output(f"{signature.name}: {name}", type_, shape, value))
     _check_overlap(signature, bound, arrays)
     returned = [a if g is None else g for a, g in zip(arrays, given, strict=True)]
     return arrays, returned
+
+
+def output_names(type_: Type, name: str = "out") -> list[str]:
+    """What messages call each array of `out=`."""
+    match type_:
+        case TensorType():
+            return [name]
+        case RecordType():
+            found = (output_names(field.type, f"{name}.{field.name}") for field in type_.fields)
+        case TupleType():
+            items = enumerate(type_.items)
+            found = (output_names(item, f"{name}[{index}]") for index, item in items)
+    return [name for names in found for name in names]
 
 
 def _fresh(signature: Signature, type_: TensorType, shape: tuple[int, ...]) -> Array:
@@ -279,8 +305,7 @@ def _check_overlap(signature: Signature, bound: Bound, arrays: Sequence[Array]) 
         return
     names = [f"parameter '{parameter.name}'" for parameter in signature.parameters]
     others = list(zip(names, bound.inputs, strict=True))
-    for index, array in enumerate(arrays):
-        name = "out" if len(arrays) == 1 else f"out[{index}]"
+    for index, (name, array) in enumerate(zip(output_names(signature.result), arrays, strict=True)):
         for place, (other, memory) in enumerate(others):
             # Both are contiguous, so the bounds decide exactly.
             other_place = one.get(place) != index

@@ -92,7 +92,7 @@ class _Writer:
         results = self.signature.results
         passed = "".join(f"{name}, " for name in [*self.symbols.values(), *pointers])
         sizes, more_conditions = self.sizes()
-        ordered = self.signature.in_order(self.inputs, self.sizes_given)
+        ordered = self.signature.flat_in_order(self.inputs, self.sizes_given)
         return _TEMPLATE.format(
             parameters="".join(f", {name}=missing" for name in ordered),
             conditions=self.input_conditions(),

@@ -12,6 +12,7 @@ from hashlib import sha256
 from kina.backend.c_names import distinct
 from kina.backend.metadata import CompiledFunction
 from kina.backend.threads import set_threads_of
+from kina.runtime.header_records import Structs
 from kina.types import TensorType, format_dims
 
 _INTRODUCTION = """\
@@ -44,12 +45,16 @@ def header(functions: Sequence[CompiledFunction]) -> str:
 
     What it says makes its include guard, so headers of one file name can meet in one C file.
     """
-    symbols = [function.symbol for function in functions]
-    readers = distinct([*symbols, *(f"{symbol}_message" for symbol in symbols)])[len(symbols) :]
+    taken = [*(f.c_name for f in functions), *(f.symbol for f in functions)]
+    messages = [f"{function.c_name}_message" for function in functions]
+    readers = distinct([*dict.fromkeys(taken), *messages])[-len(functions) :]
+    structs = Structs(functions)
     parts = [
         "#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+        *structs.definitions(),
         *(_prototype(function) for function in functions),
+        *structs.functions(),
         *_set_threads(functions),
         "#ifdef __cplusplus\n}\n#endif\n",
         *(_messages(function, name) for function, name in zip(functions, readers, strict=True)),
@@ -107,7 +112,7 @@ def _messages(function: CompiledFunction, name: str) -> str:
         ["    switch (kina_status) {", *lines, '    default: return "unknown status";', "    }"]
     )
     return (
-        f"/* What a status of {function.symbol} means. */\n"
+        f"/* What a status of {function.c_name} means. */\n"
         f"static inline const char *{name}(int32_t kina_status) {{\n{body}\n}}\n"
     )
 

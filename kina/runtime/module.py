@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kina.arrays import Array
 from kina.backend.cache import Artifact
@@ -17,12 +17,12 @@ from kina.backend.options import Options
 from kina.errors import KinaIndexError, KinaTypeError, KinaValueError
 from kina.frontend.imports import Stored
 from kina.frontend.source import Source
-from kina.runtime import arguments, fastcall
+from kina.runtime import arguments, fastcall, records
 from kina.runtime.library import from_buffer
 from kina.runtime.numpy_types import integer_view
 from kina.runtime.program import Program
 from kina.status import OUT_OF_MEMORY
-from kina.types import Dim, Signature, TupleType, Type, is_private
+from kina.types import Dim, Signature, is_private
 
 
 class Module:
@@ -128,19 +128,36 @@ class Function:
                 f"{self._compiled.name}: ordered is True or False, got {type(ordered).__name__}: "
                 "a parameter of that name is passed by its place"
             )
-        bound = self._bind(args, named)
+        return self._packed(self.flat_reference(*self._flat(args, named), ordered=ordered))
+
+    def flat_reference(self, /, *args: Any, ordered: bool = False) -> tuple[Array, ...]:
+        """`reference` of tensors one by one: those of records in their order."""
+        bound = self._bind(args, {})
         try:
             meaning, name = self._program.meaning, self._compiled.name
-            results = meaning.evaluate(name, bound.inputs, bound.parameters, ordered=ordered)
+            return meaning.evaluate(name, bound.inputs, bound.parameters, ordered=ordered)
         except ValueError as error:
             # NumPy's word for a size that it cannot make.
             if "too " not in str(error):
                 raise
             raise MemoryError(f"{self._compiled.name}: reference: {error}") from None
-        return _pack(self.type.result, results)
 
     def __call__(self, /, *args: Any, out: Any = None, **named: Any) -> Any:
         """Check the arguments and run the kernel."""
+        taken = records.flat_out(self.type, out)
+        return self._packed(self.flat(*self._flat(args, named), out=taken))
+
+    def _flat(self, args: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
+        values = arguments.match(self.type, self.type.names, args, named)
+        return records.flat_arguments(self.type, values)
+
+    def _packed(self, results: Any) -> Any:
+        several = isinstance(results, tuple)
+        values = cast("tuple[Array, ...]", results) if several else (results,)
+        return records.pack(self.type.result, iter(values))
+
+    def flat(self, /, *args: Any, out: Any = None, **named: Any) -> Any:
+        """A call with tensors one by one, those of records in their order; so are the results."""
         return self.general(args, named, out)
 
     def general(self, args: tuple[Any, ...], named: Mapping[str, Any], out: Any) -> Any:
@@ -156,7 +173,7 @@ class Function:
         status = self._function(*(bound.sizes[name] for name in self.type.symbols), *pointers)
         if status != 0:
             raise self._failure(status, bound)
-        return _pack(self.type.result, returned)
+        return tuple(returned) if len(returned) > 1 else returned[0]
 
     def _failure(self, status: int, bound: arguments.Bound) -> Exception:
         if status == OUT_OF_MEMORY:
@@ -186,8 +203,11 @@ class Function:
 def _bind(program: Program, compiled: CompiledFunction) -> Function:
     """The function object, of a class of its own: Python looks up `__call__` on the class."""
     function = program.library.function(compiled)
+    flat = fastcall.write(compiled, function)
     fields = {
-        "__call__": fastcall.write(compiled, function),
+        "flat": flat,
+        # Without records, tensors one by one is what a call has.
+        "__call__": Function.__call__ if compiled.signature.records else flat,
         "__doc__": f"{compiled.signature}",
         "__module__": __name__,
     }
@@ -197,8 +217,3 @@ def _bind(program: Program, compiled: CompiledFunction) -> Function:
 def _pointer(dtype: Any, array: Array) -> Any:
     view = integer_view(dtype)
     return from_buffer(array if view is None else array.view(view))
-
-
-def _pack(result: Type, values: Sequence[Any]) -> Any:
-    """The results as the type has them: one array or a tuple."""
-    return tuple(values) if isinstance(result, TupleType) else values[0]

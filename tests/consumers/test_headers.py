@@ -55,9 +55,16 @@ WORDS = """
 
 def functions(text: str, prefix: str) -> list[CompiledFunction]:
     """What a header needs to know of a program."""
+    program = check(Source("t.kina", text))
     return [
-        CompiledFunction(signature, prefix + signature.name, ('a \\ "check" ?? é',), ())
-        for signature in check(Source("t.kina", text)).exported.values()
+        CompiledFunction(
+            program.exported[name],
+            prefix + name,
+            prefix + symbol,
+            ('a \\ "check" ?? é',),
+            (),
+        )
+        for name, symbol in program.symbols.items()
     ]
 
 

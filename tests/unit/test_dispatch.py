@@ -51,7 +51,7 @@ def chooser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dispatch")
     type_ = TensorType(F32, ("N",))
     signature = Signature("f", (Parameter("x", type_),), type_)
-    function = CompiledFunction(signature, "kina_f", (), ((),))
+    function = CompiledFunction(signature, "kina_f", "kina_f", (), ((),))
     variants = "".join(
         f"int {dispatch.variant('kina_f', level)}(void) {{ return {number}; }}\n"
         for number, level in enumerate(LEVELS)
