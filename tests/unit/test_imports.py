@@ -135,3 +135,23 @@ def test_long_chains(tmp_path: Path) -> None:
     assert len(check(Source.read(tmp_path / "f20.kina")).signatures) == 100
     with pytest.raises(kina.KinaSyntaxError, match="a chain of imports is longer than 100 files"):
         check(Source.read(tmp_path / "f0.kina"))
+
+
+def test_records_of_an_imported_file(tmp_path: Path) -> None:
+    """Public ones are visible; a private one of the same name is another one."""
+    (tmp_path / "layers.kina").write_text(
+        "type _Pair = { w: tensor<F32, [D]> }\n"
+        "type Layer = { inner: _Pair, b: tensor<F32, [D]> }\n"
+        "let apply = fn(p: Layer, x: tensor<F32, [D]>) -> Layer {\n"
+        "  Layer(inner=_Pair(w=p.inner.w * x), b=p.b)\n}\n"
+    )
+    (tmp_path / "main.kina").write_text(
+        'import "layers.kina"\n'
+        "type _Pair = { layer: Layer }\n"
+        "let f = fn(p: _Pair, x: tensor<F32, [D]>) -> Layer { p.layer.apply(x) }\n"
+    )
+    module = kina.load(tmp_path / "main.kina")
+    one, two = np.ones(3, np.float32), np.full(3, 2, np.float32)
+    result = module.f({"layer": {"inner": {"w": two}, "b": one}}, two)
+    np.testing.assert_array_equal(result.inner.w, 2 * two)
+    np.testing.assert_array_equal(result.b, one)
