@@ -1,0 +1,85 @@
+"""The kernels of every example and benchmark: where they allocate, what is not vectorised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from kina.backend import lowering
+from kina.backend.options import Options
+from kina.backend.stages import checked
+from kina.frontend.source import Source
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = [
+    path
+    for path in [*ROOT.glob("examples/**/*.kina"), *ROOT.glob("benchmarks/programs/**/*.kina")]
+    if not path.name.startswith("invalid_")
+]
+
+
+def modules(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> tuple[list[ModuleOp], list[str]]:
+    """What goes to mlir-opt, and the words about its kernels."""
+    shown: list[ModuleOp] = []
+    lines: list[str] = []
+
+    def kept(module: ModuleOp, **_: object) -> str:
+        shown.append(module)
+        return ""
+
+    monkeypatch.setattr(lowering, "show", kept)
+    for path in PROGRAMS:
+        options = Options("x86-64-v3", fast=fast)
+        program = checked(Source(path.name, path.read_text()), options)
+        lines += lowering.lower(program, options).kernels
+    return shown, lines
+
+
+def in_loop(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ForOp):
+        parent = parent.parent_op()
+    return parent is not None
+
+
+def is_compared(op: memref.AllocOp) -> bool:
+    """Whether the address becomes an integer that is compared."""
+    addresses = [use.operation for use in op.memref.uses]
+    return any(
+        isinstance(use.operation, arith.CmpiOp)
+        for address in addresses
+        if isinstance(address, memref.ExtractAlignedPointerAsIndexOp)
+        for use in address.results[0].uses
+    )
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_allocations(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = modules(monkeypatch, fast=fast)
+    ops = [op for module in found for op in module.walk()]
+    stack = [op for op in ops if isinstance(op, memref.AllocaOp)]
+    heap = [op for op in ops if isinstance(op, memref.AllocOp)]
+    assert stack
+    assert heap
+    assert not any(map(in_loop, [*stack, *heap])), "the frame or the heap grows at every turn"
+    assert all(map(is_compared, heap)), "an allocation that nobody checks"
+
+
+APART = """let f = fn(x: tensor<F32, [N, M]>) -> tensor<F32, [M, N]> {
+  let y = x.transpose([1, 0]) in
+  y * y
+}"""
+
+
+def test_what_goes_element_by_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in these programs; a transposed read is counted."""
+    _, lines = modules(monkeypatch, fast=True)
+    assert len(PROGRAMS) > 25
+    assert [line for line in lines if "not vectorised" in line] == []
+    options = Options("x86-64-v3")
+    kernels = lowering.lower(checked(Source("t.kina", APART), options), options).kernels
+    assert any("not vectorised: reads apart" in line for line in kernels), kernels
