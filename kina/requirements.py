@@ -52,6 +52,12 @@ def of_operation(
         yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
 
 
+def of_layers(layers: Dim) -> Iterable[Requirement]:
+    """What a fold needs: a layer."""
+    if isinstance(layers, str) and not _is_positive(layers):
+        yield Requirement(layers, 1, f"fold: the layer axis {layers} is empty")
+
+
 def of_types(types: Iterable[TensorType]) -> Iterable[Requirement]:
     """What types need: no dimension is below 0."""
     for dim in dict.fromkeys(dim for type_ in types for dim in type_.dims):

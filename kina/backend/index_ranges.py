@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue, Use
 from xdsl.traits import SymbolTable
 
 from kina.dialects.call import CallOp, call_binding
+from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import SliceOp, UpdateOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -45,7 +46,7 @@ class _Ranges:
             op = use.operation
             if isinstance(op, BroadcastOp | ReshapeOp):
                 found += self._sizes(op.results[0])
-            elif isinstance(op, CallOp):
+            elif isinstance(op, CallOp | FoldOp):
                 found += self._called(op, use.index)
             elif isinstance(op, SliceOp | UpdateOp):
                 if value is op.position:
@@ -55,10 +56,10 @@ class _Ranges:
                 found.append(from_ir(op.operands[0].type).dims[axis])
         return found
 
-    def _called(self, call: CallOp, position: int) -> list[Dim]:
+    def _called(self, call: CallOp | FoldOp, position: int) -> list[Dim]:
         callee = SymbolTable.lookup_symbol(call, call.callee)
         assert isinstance(callee, FuncOp)
-        binding = call_binding(call, callee)
+        binding = call.binding(callee) if isinstance(call, FoldOp) else call_binding(call, callee)
         sizes = self.of(callee)[position]
         return [substitute(size, binding) for size in sizes]
 

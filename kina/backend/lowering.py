@@ -26,7 +26,7 @@ from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
 from kina.machine import MACHINES
 from kina.passes.export_c import read_aliases
-from kina.passes.inline_calls import CALLS, callee_name
+from kina.passes.inline_calls import USES, callee_name
 from kina.passes.limits import check_program
 from kina.passes.schedule_cpu import KERNELS
 from kina.passes.scheduling.team import RUN
@@ -147,7 +147,7 @@ def _erase_unused(module: ModuleOp) -> None:
             function.detach()
             function.erase()
         else:
-            called.update(callee_name(op) for op in function.walk() if isinstance(op, CALLS))
+            called.update(callee_name(op) for op in function.walk() if isinstance(op, USES))
 
 
 def _parts(module: ModuleOp, size: int) -> Iterator[list[FuncOp]]:
@@ -169,7 +169,7 @@ def _groups(functions: Mapping[str, FuncOp]) -> list[list[FuncOp]]:
     groups = {name: [function] for name, function in functions.items()}
     for name, function in functions.items():
         for op in function.walk():
-            if isinstance(op, CALLS) and (other := groups[callee_name(op)]) is not groups[name]:
+            if isinstance(op, USES) and (other := groups[callee_name(op)]) is not groups[name]:
                 small, large = sorted((other, groups[name]), key=len)
                 large += small
                 groups.update((member.sym_name.data, large) for member in small)

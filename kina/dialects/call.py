@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import FlatSymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -30,7 +30,7 @@ def call_binding(op: Operation, callee: FuncOp) -> dict[str, Dim]:
     return bind(name, inputs, kina_types(op.operand_types), sizes)
 
 
-def substitute_ir(type_: IRTensor, binding: dict[str, Dim]) -> IRTensor:
+def substitute_ir(type_: IRTensor, binding: Mapping[str, Dim]) -> IRTensor:
     """An IR tensor type with its symbols replaced."""
     return to_ir(substitute(from_ir(type_), binding))
 

@@ -1,4 +1,4 @@
-"""What `kina.call` and `kina.vjp` share: the function of the module that they name."""
+"""What `kina.call`, `kina.fold` and `kina.vjp` share: the function of the module that they name."""
 
 from __future__ import annotations
 
@@ -29,8 +29,16 @@ from kina.rules import RuleError
 from kina.types import TensorType
 
 
-class CalleeOp(IRDLOperation, ABC):
+class FunctionUser(ABC):
     """An operation on a function of the module; a tuple comes back as several results."""
+
+    @abstractmethod
+    def expected_results(self, callee: FuncOp) -> Sequence[TensorType]:
+        """The results' types, the callee's symbols bound by the operands; or a `RuleError`."""
+
+
+class CalleeOp(IRDLOperation, FunctionUser, ABC):
+    """An operation on a function that takes all of the operands as they are."""
 
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(TENSOR)
@@ -48,19 +56,17 @@ class CalleeOp(IRDLOperation, ABC):
             if size < 1 if isinstance(size, int) else not is_normal(size):
                 raise VerifyException(f"{self.name}: {size!r} is no size, in normal form")
 
-    @abstractmethod
-    def expected_results(self, callee: FuncOp) -> Sequence[TensorType]:
-        """The results' types, the callee's symbols bound by the operands; or a `RuleError`."""
-
 
 class CalleeUse(SymbolUserOpInterface):
-    """Verifies a `CalleeOp` against its callee."""
+    """Verifies a `FunctionUser` against its callee."""
 
     def verify(self, op: Operation) -> None:
         """The callee is there, the operands fit it, and the results follow."""
-        assert isinstance(op, CalleeOp)
-        what, name = op.name.removeprefix("kina."), op.callee.string_value()
-        callee = SymbolTable.lookup_symbol(op, op.callee)
+        assert isinstance(op, FunctionUser)
+        reference = op.properties["callee"]
+        assert isinstance(reference, SymbolRefAttr)
+        what, name = op.name.removeprefix("kina."), reference.string_value()
+        callee = SymbolTable.lookup_symbol(op, reference)
         if not isinstance(callee, FuncOp):
             raise VerifyException(f"{what}: no function is called {name}")
         try:

@@ -14,6 +14,7 @@ from kina.dialects import (
     contraction,
     elementwise,
     fibers,
+    fold,
     indexing,
     integers,
     internal,
@@ -34,7 +35,7 @@ from kina.rules import Attributes
 _MODULES = (
     *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),
     *(contraction, scan),
-    *(call, internal, vjp, invoke),
+    *(call, internal, vjp, fold, invoke),
 )
 """The modules whose operations make the dialect."""
 

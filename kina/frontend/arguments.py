@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.errors import Note
-from kina.frontend.ast import Argument, Binary, Call, Expr, Identifier, Name, Negate, NumberExpr
-from kina.frontend.ast import Dims as DimsExpr
+from kina.frontend.ast import (
+    Argument,
+    ArgumentValue,
+    Binary,
+    Call,
+    Identifier,
+    Name,
+    Negate,
+    NumberExpr,
+)
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.types import Signature
@@ -29,12 +37,14 @@ _POSITIONS = frozenset({"start", "at"})
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The arguments that a callee takes, each exactly once."""
+    """The arguments that a callee takes, each at most once."""
 
     positional: tuple[str, ...]
     """Given in this order, or by name."""
     named: tuple[str, ...] = ()
     """Given by name only."""
+    optional: tuple[str, ...] = ()
+    """Of the named ones, those that may be left out."""
     defined: tuple[Signature | str, Extent] | None = None
     """The function or the record, and where it is bound; None: an operation."""
 
@@ -51,7 +61,7 @@ class Shape:
         return (report.note(f"{signature} is defined here", extent),)
 
 
-Bound = dict[str, Expr | DimsExpr]
+Bound = dict[str, ArgumentValue]
 
 
 def bind_arguments(call: Call, shape: Shape, report: Report) -> Bound | None:
@@ -74,7 +84,7 @@ def bind_arguments(call: Call, shape: Shape, report: Report) -> Bound | None:
         else:
             bound[name] = argument.value
             given[name] = argument.name.extent if argument.name else argument.value.extent
-    missing = [name for name in shape.all if name not in bound]
+    missing = [n for n in shape.all if n not in bound and n not in shape.optional]
     if fits and missing:
         _report_missing(call, shape, missing, report)
     return bound if fits and not missing else None
@@ -129,7 +139,7 @@ def _positional_target(
     return None
 
 
-def misspelt(value: Expr | DimsExpr) -> str | None:
+def misspelt(value: ArgumentValue) -> str | None:
     """The name in `name == value`, which may be meant as `name=value`."""
     if isinstance(value, Binary) and value.symbol == "==" and isinstance(value.left, Name):
         return value.left.name

@@ -109,11 +109,18 @@ class Binary(NamedTuple):
     right: Expr
 
 
+class Items(NamedTuple):
+    """`[w1, w2]`, where an argument is a list of values."""
+
+    extent: Extent
+    values: tuple[Expr, ...]
+
+
 class Argument(NamedTuple):
     """One argument of a call; `name` is None for a positional one."""
 
     name: Identifier | None
-    value: Expr | Dims
+    value: ArgumentValue
 
 
 class Call(NamedTuple):
@@ -171,6 +178,8 @@ class Let(NamedTuple):
 
 
 Expr = Name | NumberExpr | Negate | Not | Binary | Call | Field | TupleExpr | Literal | Let
+ArgumentValue = Expr | Dims | Items
+"""What stands in an argument of a call."""
 
 
 class ParameterExpr(NamedTuple):

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 from kina.calls import bind, substitute
 from kina.frontend.arguments import Bound, Shape, bind_arguments, misspelt
-from kina.frontend.ast import Call, Dims, Expr, Name
+from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.check_dims import dim_expression, resolve_dim
+from kina.frontend.check_folds import FOLD, FoldChecker
 from kina.frontend.context import Context, Known
 from kina.frontend.meaning import (
     WRONG,
@@ -56,6 +57,7 @@ class CallChecker:
         self._report = context.report
         self._operations = operations
         self._check = check
+        self._folds = FoldChecker(context, check)
 
     def call(self, node: Call) -> Steps[Meaning]:
         """The meaning of any call."""
@@ -67,6 +69,8 @@ class CallChecker:
             return self._record(node, record)
         if node.callee.name in OPS:
             return self._operation(node)
+        if node.callee.name == FOLD:
+            return self._folds.fold(node)
         return self._unknown(node)
 
     def _unknown(self, node: Call) -> Steps[Meaning]:
@@ -80,7 +84,7 @@ class CallChecker:
             value = argument.value
             # A bare name past the first argument may be a word: a dtype, a reduction.
             is_word = position > 0 and (isinstance(value, Name) or misspelt(value) is not None)
-            if argument.name is None and not is_word and not isinstance(value, Dims):
+            if argument.name is None and not is_word and not isinstance(value, Dims | Items):
                 yield self._check(value)
 
     def _report_unknown(self, node: Call) -> None:
@@ -99,7 +103,7 @@ class CallChecker:
             self._report.error(f"unknown function `{name}`", extent, help=help_)
         else:
             records = self._context.records.names()
-            help_ = self._report.suggest(name, OPS, self._context.known, records)
+            help_ = self._report.suggest(name, OPS, (FOLD,), self._context.known, records)
             self._report.error(f"unknown function `{name}`", extent, help=help_)
 
     def _operation(self, node: Call) -> Steps[Meaning]:
@@ -128,8 +132,9 @@ class CallChecker:
         for name, node in bound.items():
             if name not in names:
                 continue
-            if isinstance(node, Dims):
-                message = f"{callee}: {name} is a list of dimensions, expected a tensor"
+            if isinstance(node, Dims | Items):
+                what = "a list of dimensions" if isinstance(node, Dims) else "a list"
+                message = f"{callee}: {name} is {what}, expected a tensor"
                 self._report.error(message, node.extent)
                 continue
             meaning: Meaning = yield self._check(node)
@@ -173,7 +178,7 @@ class CallChecker:
             found += [] if size is None else [size]
         return tuple(found) if len(found) == len(signature.sizes) else None
 
-    def _is_tensor(self, node: Expr | Dims) -> bool:
+    def _is_tensor(self, node: ArgumentValue) -> bool:
         """Whether an argument is a variable, and no symbol."""
         if not isinstance(node, Name) or node.name in self._context.symbols:
             return False

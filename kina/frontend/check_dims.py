@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kina.dims import MAX_SIZE, Dim, DimError, add, is_possible, multiply, subtract
 from kina.frontend.ast import (
+    ArgumentValue,
     Binary,
     DimExpr,
     DimProduct,
     Dims,
     DimSum,
-    Expr,
     Identifier,
     Name,
     NumberExpr,
@@ -105,7 +105,7 @@ def _unbound(node: DimExpr, symbols: Iterable[str] | None, report: Report) -> bo
     return bool(wrong)
 
 
-def dim_expression(node: Expr | Dims, depth: int = 0) -> DimExpr | None:
+def dim_expression(node: ArgumentValue, depth: int = 0) -> DimExpr | None:
     """An argument as a dimension; None if it is none."""
     if depth > MAX_DEPTH:
         return None

@@ -8,8 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kina.folds import settle
 from kina.frontend.source import Extent
-from kina.frontend.typed import Apply, CallFunction, Constant, Differentiate, TypedFunction, Value
+from kina.frontend.typed import (
+    Apply,
+    CallFunction,
+    Constant,
+    Differentiate,
+    FoldFunction,
+    TypedFunction,
+    Value,
+)
 from kina.ops import CONTESTS
 
 
@@ -74,6 +83,9 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
                 origins[instruction.result] = found
             case CallFunction() | Differentiate():
                 origins.update(_call(instruction, origins, known[instruction.callee]))
+            case FoldFunction():
+                (layer,) = known[instruction.callee]
+                origins[instruction.result] = _fold(instruction, origins, layer)
     if len(function.results) != len(function.signature.results):
         return [_NOTHING] * len(function.signature.results)  # its error is reported elsewhere
     return [origins[result] for result in function.results]
@@ -89,6 +101,16 @@ def _call(
     # A gradient may depend on everything that the function takes.
     found += [_union(operands)] * (len(call.results) - len(found))
     return dict(zip(call.results, found, strict=True))
+
+
+def _fold(fold: FoldFunction, origins: Mapping[Value, _Origin], layer: _Origin) -> _Origin:
+    """The origin of x grows until it holds for every layer."""
+    x, *others = (origins[operand] for operand in fold.operands)
+
+    def next_layer(carried: Sequence[_Origin]) -> Sequence[_Origin]:
+        return [_union([*carried, _through_call(layer, [*carried, *others])])]
+
+    return _through_call(layer, [*settle([x], next_layer), *others])
 
 
 def _through_call(origin: _Origin, operands: Sequence[_Origin]) -> _Origin:

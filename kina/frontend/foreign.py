@@ -67,6 +67,7 @@ WORDS: dict[str, str] = {
     "rint": "write x.round()",
     "rmsnorm": "did you mean `rms_norm`?",
     "rsqrt": _compose("rsqrt", "1.0 / x.sqrt()"),
+    "scan": "a loop over layers is fold(block, x, over=[…])",
     "sinh": _compose("sinh", "(x.expm1() - (-x).expm1()) * 0.5"),
     "sort": _NONE.format("sort: reduce(op=argmax, axis=…) finds the best one"),
     "squeeze": _SHAPE,

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from kina.dialects.call import CallOp
 from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
+from kina.dialects.fold import FoldOp
 from kina.dialects.kina import build
 from kina.dialects.requires import set_requirements
 from kina.dialects.types import SYMBOL_NAME, to_ir
@@ -35,6 +36,7 @@ from kina.frontend.typed import (
     CallFunction,
     Constant,
     Differentiate,
+    FoldFunction,
     Instruction,
     TypedFunction,
     TypedProgram,
@@ -123,6 +125,11 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
             values[instruction.result] = op.result
         case CallFunction() | Differentiate():
             op = _call(instruction, values)
+        case FoldFunction():
+            over, whole = ([values[v] for v in vs] for vs in (instruction.over, instruction.whole))
+            type_ = to_ir(instruction.result.type)
+            op = FoldOp(instruction.callee, [values[instruction.x]], over, whole, [type_])
+            values[instruction.result] = op.results[0]
     return op
 
 

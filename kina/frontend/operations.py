@@ -8,7 +8,7 @@ from fractions import Fraction
 from kina.dtypes import F32, I64, DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
-from kina.frontend.ast import Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
+from kina.frontend.ast import ArgumentValue, Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
 from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
@@ -29,7 +29,7 @@ _MOST_DIGITS = 19
 """Of an axis; more is past 64 bits."""
 
 
-def _positive(node: Expr | Dims) -> Number:
+def _positive(node: ArgumentValue) -> Number:
     """A number above 0; a NumberError, if it is none."""
     number = read_number(node.text) if isinstance(node, NumberExpr) else None
     if number is None or number.value == 0:
@@ -221,7 +221,7 @@ class OperationChecker:
         self, op: str, bound: Bound
     ) -> tuple[dict[str, Attribute], dict[str, Extent]] | None:
         """The compile-time arguments of `op` and their places; None if one is wrong."""
-        readers: dict[str, Callable[[str, Expr | Dims], Attribute | None]] = {
+        readers: dict[str, Callable[[str, ArgumentValue], Attribute | None]] = {
             "axis": self._axis,
             "eps": self._eps,
             "op": self._word,
@@ -238,7 +238,7 @@ class OperationChecker:
         places = {name: bound[name].extent for name in OPS[op].attributes}
         return (found, places) if len(found) == len(places) else None
 
-    def _axis(self, op: str, node: Expr | Dims) -> int | None:
+    def _axis(self, op: str, node: ArgumentValue) -> int | None:
         sign, number = 1, node
         while isinstance(number, Negate):
             sign, number = -sign, number.operand
@@ -251,7 +251,7 @@ class OperationChecker:
         self._report.error(message, node.extent)
         return None
 
-    def _eps(self, op: str, node: Expr | Dims) -> float | None:
+    def _eps(self, op: str, node: ArgumentValue) -> float | None:
         """A positive number, rounded once to F32."""
         try:
             number = _positive(node)
@@ -263,7 +263,7 @@ class OperationChecker:
             self.warn_rounder(number, value, F32, node.extent)
         return value
 
-    def _word(self, op: str, node: Expr | Dims) -> str | None:
+    def _word(self, op: str, node: ArgumentValue) -> str | None:
         words = list(REDUCTIONS)
         expected = f"expected one of {', '.join(words)}"
         if not isinstance(node, Name):
@@ -275,20 +275,20 @@ class OperationChecker:
             self._report.error(message, node.extent, help=self._report.suggest(node.name, words))
         return None
 
-    def _dtype(self, op: str, node: Expr | Dims) -> Attribute | None:
+    def _dtype(self, op: str, node: ArgumentValue) -> Attribute | None:
         if isinstance(node, Name):
             return resolve_dtype(Identifier(node.extent, node.name), self._report)
         self._report.error(f"{op}: expected a dtype such as F32", node.extent)
         return None
 
-    def _dims(self, op: str, node: Expr | Dims) -> Attribute | None:
+    def _dims(self, op: str, node: ArgumentValue) -> Attribute | None:
         if isinstance(node, Dims):
             return resolve_dims(node, self._context.symbols, self._report)
         message = f"{op}: expected dimensions in brackets such as [2, 3]"
         self._report.error(message, node.extent)
         return None
 
-    def _axes(self, op: str, node: Expr | Dims) -> Attribute | None:
+    def _axes(self, op: str, node: ArgumentValue) -> Attribute | None:
         """An order of axes; unlike a dimension, 0 is one."""
         if isinstance(node, Dims):
             found = [_small(item.text) for item in node.items if isinstance(item, Size)]
@@ -299,7 +299,7 @@ class OperationChecker:
         self._report.error(message, node.extent)
         return None
 
-    def _size(self, op: str, node: Expr | Dims) -> Attribute | None:
+    def _size(self, op: str, node: ArgumentValue) -> Attribute | None:
         """A size: a dimension, as in a type."""
         dim = dim_expression(node)
         if dim is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kina.frontend.ast import (
     Argument,
+    ArgumentValue,
     Binary,
     Binding,
     Call,
     Expr,
     Field,
     Identifier,
+    Items,
     Let,
     Name,
     Negate,
@@ -35,6 +37,8 @@ _POWERS = {
 """How tightly each operator binds."""
 _PREFIXES = {"-": Negate, "!": Not}
 _CALLS = frozenset({"(", "."})
+_LISTS = frozenset({"over", "with"})
+"""Arguments of `fold` that are lists of values; any other list is one of dimensions."""
 
 
 class ExpressionParser:
@@ -201,7 +205,7 @@ class ExpressionParser:
         arguments = [] if receiver is None else [Argument(None, receiver)]
         while not cursor.at(")"):
             name = self._argument_name()
-            value = parse_dims(cursor) if cursor.at("[") else (yield self.expression())
+            value = yield self._argument(name)
             arguments.append(Argument(name, value))
             if not cursor.accept(","):
                 break
@@ -209,6 +213,25 @@ class ExpressionParser:
         self._depth -= 1
         start = callee.extent.start if receiver is None else receiver.extent.start
         return Call(cursor.since(start), callee, tuple(arguments))
+
+    def _argument(self, name: Identifier | None) -> Step[ArgumentValue]:
+        cursor = self._cursor
+        if not cursor.at("["):
+            return self.expression()
+        return self._items() if name and name.name in _LISTS else parse_dims(cursor)
+
+    def _items(self) -> Steps[Items]:
+        """A list of values in brackets."""
+        cursor = self._cursor
+        opened = self._enter(cursor.advance())
+        values: list[Expr] = []
+        while not cursor.at("]"):
+            values.append((yield self.expression()))
+            if not cursor.accept(","):
+                break
+        cursor.expect("]", opened=opened)
+        self._depth -= 1
+        return Items(cursor.since(opened.start), tuple(values))
 
     def _argument_name(self) -> Identifier | None:
         cursor = self._cursor

@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from kina.calls import bind
 from kina.dims import substitute
-from kina.frontend.typed import Apply, CallFunction, Differentiate, TypedFunction, TypedProgram
-from kina.requirements import Requirement, in_caller, of_operation, of_types
+from kina.folds import FoldTypes
+from kina.frontend.typed import (
+    Apply,
+    CallFunction,
+    Differentiate,
+    FoldFunction,
+    TypedFunction,
+    TypedProgram,
+)
+from kina.requirements import Requirement, in_caller, of_layers, of_operation, of_types
 
 Requirements = Mapping[str, tuple[Requirement, ...]]
 
@@ -38,5 +46,13 @@ def _of(
             given = [operand.type for operand in instruction.operands[: len(wanted)]]
             sizes = dict(zip((s.name for s in callee.sizes), instruction.sizes, strict=True))
             binding = bind(callee.name, wanted, given, sizes)
+            for each in found[instruction.callee]:
+                yield from in_caller(each, substitute(each.dim, binding))
+        elif isinstance(instruction, FoldFunction):
+            parts = ((instruction.x,), instruction.over, instruction.whole)
+            types = FoldTypes(*([value.type for value in part] for part in parts))
+            yield from of_layers(types.layers())
+            callee = functions[instruction.callee].signature
+            binding = types.bind(callee.name, [p.type for p in callee.parameters])
             for each in found[instruction.callee]:
                 yield from in_caller(each, substitute(each.dim, binding))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.frontend.ast import Identifier, Path, Reverse
+from kina.frontend.check_folds import FOLD
 from kina.frontend.context import Known
 from kina.frontend.discrete import ContestPaths
 from kina.frontend.report import Report
@@ -74,7 +75,7 @@ class ReverseChecker:
             help_ = "reverseMode takes a function bound before it"
             message = f"`{name.name}` is used before its binding"
             self._report.error(message, name.extent, [note], help_)
-        elif name.name in OPS:
+        elif name.name in OPS or name.name == FOLD:
             message = f"`{name.name}` is an operation, expected a function of this program"
             help_ = "put it into a function, and take reverseMode of that"
             self._report.error(message, name.extent, help=help_)

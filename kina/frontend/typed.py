@@ -68,7 +68,23 @@ class Differentiate(NamedTuple):
     extent: Extent
 
 
-Instruction = Apply | Constant | CallFunction | Differentiate
+class FoldFunction(NamedTuple):
+    """A function applied layer after layer: `x` becomes what it returns."""
+
+    callee: str
+    x: Value
+    over: tuple[Value, ...]
+    whole: tuple[Value, ...]
+    result: Value
+    extent: Extent
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """All of them, in the order of the callee's parameters."""
+        return (self.x, *self.over, *self.whole)
+
+
+Instruction = Apply | Constant | CallFunction | Differentiate | FoldFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,7 @@ class TypedFunction:
         """The parameters and the results of every instruction."""
         yield from self.parameters
         for instruction in self.body:
-            if isinstance(instruction, Apply | Constant):
+            if isinstance(instruction, Apply | Constant | FoldFunction):
                 yield instruction.result
             else:
                 yield from instruction.results

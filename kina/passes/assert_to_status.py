@@ -26,13 +26,13 @@ from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from kina.dialects.invoke import InvokeOp
+from kina.dialects.invoke import Invocation
 from kina.errors import KinaError
 from kina.passes.located import stamp
 from kina.status import OK, STATUS
 
 OperationT = TypeVar("OperationT", bound=Operation)
-Check: TypeAlias = AssertOp | InvokeOp
+Check: TypeAlias = AssertOp | Invocation
 Codes: TypeAlias = Sequence[tuple[int, int]]
 """A status from the first number on moves by the second; an assert's own number is the second."""
 
@@ -85,12 +85,12 @@ class _Builder:
         """
         needed = _needed(check.operands, set(self.rest))
         asserts = any(isinstance(earlier, AssertOp) for _, earlier in self.pending)
-        waits = isinstance(check, InvokeOp) and asserts and self.depth < NESTED
+        waits = isinstance(check, Invocation) and asserts and self.depth < NESTED
         if waits or any(_reads(op) for op in needed):
             self.branch()
         self.block.add_ops(op for op in self.rest if op in needed)
         self.rest = [op for op in self.rest if op not in needed and op is not check]
-        if isinstance(check, InvokeOp):
+        if isinstance(check, Invocation):
             self.block.add_op(check)
             if is_last and not any(_finds_mistakes(earlier) for earlier, _ in self.pending):
                 check.attributes[SETTLED] = UnitAttr()
@@ -162,8 +162,8 @@ class _Builder:
 
 def _checks(function: FuncOp, body: Iterable[Operation]) -> list[Check]:
     """The function's checks in program order; all stand in its own block."""
-    checks = [op for op in body if isinstance(op, AssertOp | InvokeOp)]
-    if len(checks) != sum(isinstance(op, AssertOp | InvokeOp) for op in function.walk()):
+    checks = [op for op in body if isinstance(op, AssertOp | Invocation)]
+    if len(checks) != sum(isinstance(op, AssertOp | Invocation) for op in function.walk()):
         raise KinaError(
             f"assert-to-status: @{function.sym_name.data} has a cf.assert inside another "
             "operation, expected every check at the top level of the function"
@@ -180,7 +180,7 @@ class _Messages:
 
     def codes(self, check: Check, callees: Mapping[str, FuncOp]) -> Codes:
         """The numbers of a check, which is the next one."""
-        if isinstance(check, InvokeOp):
+        if isinstance(check, Invocation):
             return self._callee(callees[check.callee.string_value()])
         own = check.attributes.get(STATUS)
         if isinstance(own, IntegerAttr):
@@ -258,7 +258,7 @@ def callees_first(functions: Mapping[str, FuncOp]) -> Iterator[FuncOp]:
         pending = [name]
         while pending:
             last = pending[-1]
-            called = [op for op in functions[last].walk() if isinstance(op, InvokeOp)]
+            called = [op for op in functions[last].walk() if isinstance(op, Invocation)]
             names = dict.fromkeys(op.callee.string_value() for op in called)
             if missing := [callee for callee in names if callee not in done]:
                 active.add(last)

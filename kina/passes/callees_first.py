@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -26,13 +26,14 @@ class CalleesFirst(ABC):
     active: list[str] = field(default_factory=list[str])
 
     @classmethod
-    def run(cls, module: ModuleOp) -> None:
-        """Do all functions of the module."""
+    def run(cls, module: ModuleOp) -> Self:
+        """Do all functions of the module; how that was done."""
         functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         walk = cls(functions)
-        for function in functions.values():
+        for function in list(functions.values()):
             if not function.is_declaration:
                 walk.finish(function)
+        return walk
 
     @abstractmethod
     def callee_name(self, op: Operation) -> str:

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import ReinterpretCastOp
+from xdsl.dialects.scf import ForOp
 from xdsl.dialects.tensor import DimOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
@@ -40,6 +41,7 @@ from kina.errors import KinaError
 from kina.passes.builder import Builder
 from kina.passes.derived_sizes import derive, derived
 from kina.passes.exporting_calls import Callee, invoke
+from kina.passes.exporting_folds import call_in, invoke_layers
 from kina.passes.located import stamp
 from kina.passes.lowering.functions import ALIASES, READ_SIZES
 from kina.types import Dim
@@ -161,6 +163,8 @@ def _export(function: FuncOp, prefix: str, callees: Mapping[str, Callee]) -> Non
     for op in list(block.ops):
         if isinstance(op, CallOp):
             invoke(op, callees[op.callee.string_value()], exporter.sizes)
+        elif isinstance(op, ForOp) and (call := call_in(op)) is not None:
+            invoke_layers(op, call, callees[call.callee.string_value()], exporter.sizes)
     _export_results(exporter, result_dims)
     function.properties["sym_name"] = StringAttr(prefix + _symbol(function))
     function.attributes.pop(SYMBOL_NAME, None)

@@ -13,7 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.dialects.tensor import CastOp, EmptyOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from kina.dialects.invoke import InvokeOp
@@ -35,22 +35,49 @@ class Callee:
     result_dims: Sequence[Sequence[Dim]]
 
 
+class Exported:
+    """One call: `sizes` are those of the caller's symbols, as an index each.
+
+    What it needs is computed before `at`, the call itself or the loop around it.
+    """
+
+    def __init__(
+        self, call: func.CallOp, callee: Callee, sizes: Mapping[str, SSAValue], at: Operation
+    ) -> None:
+        self._call, self._callee, self._sizes = call, callee, sizes
+        self.at = Builder(at, call.location)
+        self._binding = dict(zip(callee.symbols, _bound(call), strict=True))
+
+    def passed_sizes(self) -> list[SSAValue]:
+        """The callee's symbols."""
+        return [self._as_i64(self._binding[symbol]) for symbol in self._callee.symbols]
+
+    def _as_i64(self, dim: Dim) -> SSAValue:
+        if isinstance(dim, str):
+            return self.at.value(IndexCastOp(self._sizes[dim], i64))
+        return self.at.integer(dim, i64)
+
+    def empty_results(self, count: int) -> list[SSAValue]:
+        """A tensor to be written for each of the first results."""
+        outs: list[SSAValue] = []
+        dims_of = self._callee.result_dims[:count]
+        for result, dims in zip(self._call.results[:count], dims_of, strict=True):
+            mine = tuple(substitute(dim, self._binding) for dim in dims)
+            kind = tensor_type(cast(IRTensor, result.type).element_type, mine)
+            dynamic = [self._sizes[dim] for dim in mine if isinstance(dim, str)]
+            outs.append(self.at.value(EmptyOp(dynamic, kind)))
+        return outs
+
+
 def invoke(call: func.CallOp, callee: Callee, sizes: Mapping[str, SSAValue]) -> None:
-    """Replace a call; `sizes` are those of the caller's symbols, as an index each."""
-    at = Builder(call, call.location)
-    binding = dict(zip(callee.symbols, _bound(call), strict=True))
-    passed = [_as_i64(at, binding[symbol], sizes) for symbol in callee.symbols]
+    """Replace a call."""
+    exported = Exported(call, callee, sizes, call)
+    passed = exported.passed_sizes()
     # Behind the tensors stand sizes, which are among `passed`.
     tensors = [operand for operand in call.operands if isinstance(operand.type, TensorType)]
-    inputs = [_uncast(operand) for operand in tensors]
-    outs: list[SSAValue] = []
-    for result, dims in zip(call.results, callee.result_dims, strict=True):
-        mine = tuple(substitute(dim, binding) for dim in dims)
-        kind = tensor_type(cast(IRTensor, result.type).element_type, mine)
-        dynamic = [sizes[dim] for dim in mine if isinstance(dim, str)]
-        outs.append(at.value(EmptyOp(dynamic, kind)))
-    op = InvokeOp(callee.symbol, passed, inputs, outs)
-    at.append(op)
+    inputs = [uncast(operand) for operand in tensors]
+    op = InvokeOp(callee.symbol, passed, inputs, exported.empty_results(len(call.results)))
+    exported.at.append(op)
     for old, new in zip(call.results, op.made, strict=True):
         _replace(old, new)
     Rewriter.erase_op(call)
@@ -62,13 +89,8 @@ def _bound(call: func.CallOp) -> list[Dim]:
     return [dim.data if isinstance(dim, StringAttr) else dim.value.data for dim in found]
 
 
-def _as_i64(at: Builder, dim: Dim, sizes: Mapping[str, SSAValue]) -> SSAValue:
-    if isinstance(dim, str):
-        return at.value(IndexCastOp(sizes[dim], i64))
-    return at.integer(dim, i64)
-
-
-def _uncast(value: SSAValue) -> SSAValue:
+def uncast(value: SSAValue) -> SSAValue:
+    """The tensor before its sizes were forgotten, or learnt."""
     return value.owner.source if isinstance(value.owner, CastOp) else value
 
 

@@ -9,7 +9,7 @@ it. Checks stay in program order, also those of calls whose results nobody uses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,6 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from kina.dialects.call import CallOp, call_binding, substitute_ir
 from kina.dialects.callee import CalleeOp, sizes_attribute
+from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import CheckWindowOp, PositionOp, SliceOp, UpdateOp
 from kina.dialects.types import IRTensor, from_ir
@@ -34,6 +35,8 @@ from kina.passes.limits import GRADIENT, is_copied
 from kina.types import Dim
 
 CALLS = (CallOp, FuncCallOp)
+USES = (*CALLS, FoldOp)
+"""Operations for which the function that they name has to be compiled."""
 _CHECKED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp, SliceOp, UpdateOp, CheckWindowOp)
 
 
@@ -41,7 +44,7 @@ class _Inliner(CalleesFirst):
     """Inlines into the functions of one module."""
 
     pass_name = "inline-calls"
-    users = CALLS
+    users = USES
 
     def __init__(self, functions: dict[str, FuncOp]) -> None:
         super().__init__(functions)
@@ -58,7 +61,7 @@ class _Inliner(CalleesFirst):
     def replace(self, op: Operation, callee: FuncOp) -> None:
         """Put a copy of the callee's body in place of the call, if it is to be copied."""
         name = callee.sym_name.data
-        if is_copied(self._operations[name], self._calls[name]):
+        if not isinstance(op, FoldOp) and is_copied(self._operations[name], self._calls[name]):
             inline(op, callee)
             return
         _bind(op, callee)
@@ -86,7 +89,7 @@ class _Inliner(CalleesFirst):
         return GRADIENT * self._operations[differentiated.sym_name.data]
 
     def _may_fail(self, op: Operation) -> bool:
-        if isinstance(op, CalleeOp | FuncCallOp):
+        if isinstance(op, CalleeOp | FoldOp | FuncCallOp):
             return callee_name(op) in self._checked
         return isinstance(op, _CHECKED)
 
@@ -116,19 +119,27 @@ def insert_body(
     callee: FuncOp, arguments: Sequence[SSAValue], binding: dict[str, Dim], before: Operation
 ) -> list[SSAValue]:
     """A copy of the callee's body on these arguments, in front of `before`; what it returns."""
+    operations, returned = copied_body(callee, arguments, binding)
+    Rewriter.insert_op(operations, InsertPoint.before(before))
+    return returned
+
+
+def copied_body(
+    callee: FuncOp, arguments: Sequence[SSAValue], binding: Mapping[str, Dim]
+) -> tuple[list[Operation], list[SSAValue]]:
+    """A copy of the callee's body on these arguments, and what it returns."""
     values: dict[SSAValue, SSAValue] = dict(zip(callee.args, arguments, strict=True))
-    returned: list[SSAValue] = []
+    operations: list[Operation] = []
     for op in callee.body.block.ops:
         if isinstance(op, ReturnOp):
-            returned = [values[operand] for operand in op.operands]
-        else:
-            Rewriter.insert_op(_copy(op, values, binding), InsertPoint.before(before))
-    return returned
+            return operations, [values[operand] for operand in op.operands]
+        operations.append(_copy(op, values, binding))
+    return operations, []
 
 
 def _bind(call: Operation, callee: FuncOp) -> dict[str, Dim]:
     """The call's binding, which must cover every symbol of the body."""
-    binding = call_binding(call, callee)
+    binding = call.binding(callee) if isinstance(call, FoldOp) else call_binding(call, callee)
     symbols = {
         symbol
         for op in callee.body.block.ops
@@ -143,7 +154,7 @@ def _bind(call: Operation, callee: FuncOp) -> dict[str, Dim]:
     return binding
 
 
-def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: dict[str, Dim]) -> Operation:
+def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: Mapping[str, Dim]) -> Operation:
     """`op` on the caller's values. Symbols stand in result types, and in a check's size."""
     operands = [values[operand] for operand in op.operands]
     if isinstance(op, CheckIndicesOp):

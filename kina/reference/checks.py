@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from kina.arrays import Array
-from kina.errors import Diagnostic, KinaIndexError, Span
+from kina.errors import Diagnostic, KinaIndexError, Note, Span
 from kina.types import format_dims
 
 _SOURCE_NAMES = {"kina.check_indices": "take_along_axis"}
@@ -87,6 +87,18 @@ def window_failure(
     if last < 0:
         wrong = f"size {window.size} is more than {window.within} ({window.place})"
     return KinaIndexError(Diagnostic(f"{window.what}: {wrong}", _span(op, lines)))
+
+
+def in_layer(
+    failure: KinaIndexError, fold: Operation, layer: int, lines: Lines | None
+) -> KinaIndexError:
+    """The same error, with a note on which layer of a fold it happened in."""
+    (diagnostic,) = failure.diagnostics
+    span = _span(fold, lines)
+    if span is None:
+        return failure
+    note = Note(f"this fold was at layer {layer}", span)
+    return KinaIndexError(replace(diagnostic, notes=(*diagnostic.notes, note)))
 
 
 def _span(op: Operation, lines: Lines | None) -> Span | None:

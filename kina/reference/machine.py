@@ -19,14 +19,16 @@ from kina.dialects.base import KinaOp
 from kina.dialects.call import CallOp
 from kina.dialects.callee import given_sizes
 from kina.dialects.elementwise import ConstantOp
+from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
 from kina.dialects.layout import CheckWindowOp, PositionOp, SliceOp, UpdateOp
 from kina.dialects.types import from_ir
 from kina.dims import evaluate, is_symbol
+from kina.errors import KinaIndexError
 from kina.ops import OPS
 from kina.reference import ordered as in_order
-from kina.reference.checks import Bound, Lines, Window, index_failure, window_failure
+from kina.reference.checks import Bound, Lines, Window, in_layer, index_failure, window_failure
 from kina.reference.internal import INTERNAL
 from kina.reference.meaning import apply, payload
 from kina.reference.site import Site
@@ -36,12 +38,13 @@ _INDEXED = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)
 _WINDOWED = (SliceOp, UpdateOp, CheckWindowOp)
 _CHECKED = (*_INDEXED, *_WINDOWED)
 _CALLS = (CallOp, func.CallOp)
+_Use = CallOp | func.CallOp | FoldOp
 
 Shape = tuple[int, ...]
 Demand = frozenset[SSAValue]
 
 
-def callee(call: CallOp | func.CallOp) -> func.FuncOp:
+def callee(call: _Use) -> func.FuncOp:
     """The function that a call names."""
     found = SymbolTable.lookup_symbol(call, call.callee)
     assert isinstance(found, func.FuncOp), (
@@ -73,7 +76,7 @@ class Demands:
         """Whether `function` checks an index, itself or in a call."""
         if function not in self._checked:
             self._checked[function] = any(
-                self.checks(callee(op)) if isinstance(op, _CALLS) else isinstance(op, _CHECKED)
+                self.checks(callee(op)) if isinstance(op, _Use) else isinstance(op, _CHECKED)
                 for op in function.body.block.ops
             )
         return self._checked[function]
@@ -87,6 +90,13 @@ class Demands:
             inner = self.of(target, wanted)
             pairs = zip(op.operands, target.body.block.args, strict=True)
             yield from (operand for operand, argument in pairs if argument in inner)
+        elif isinstance(op, FoldOp):
+            inner, count = self.of(callee(op), wanted), len(op.carried)
+            arguments = callee(op).body.block.args
+            # What is carried depends on everything.
+            whole = wanted or any(argument in inner for argument in arguments[:count])
+            pairs = zip(op.operands, arguments, strict=True)
+            yield from (operand for operand, argument in pairs if whole or argument in inner)
         elif wanted or (results and isinstance(op, func.ReturnOp)):
             yield from op.operands
         elif isinstance(op, _CHECKED):
@@ -143,6 +153,9 @@ class Frame:
     def _step(self, op: Operation) -> None:
         if isinstance(op, _CALLS):
             self._call(op)
+            return
+        if isinstance(op, FoldOp):
+            self._fold(op)
             return
         if isinstance(op, _CHECKED):
             self._check(op)
@@ -213,6 +226,41 @@ class Frame:
             target, arguments, shapes, results, self.lines, self.demands, sizes, self.ordered
         )
         self.values.update(zip(op.results, inner.run(), strict=False))
+
+    def _fold(self, op: FoldOp) -> None:
+        """A call per layer; computes no more than the checks inside need if nothing else does."""
+        target, count = callee(op), len(op.carried)
+        results = any(result in self.needed for result in op.results)
+        if not results and not self.demands.checks(target):
+            return
+        inner = self.demands.of(target, results)
+        results = results or any(a in inner for a in target.body.block.args[:count])
+        carried = [self.values.get(value) for value in op.carried]
+        shapes = [self.shape(value) for value in op.operands]
+        first = count + len(op.over)
+        shapes[count:first] = [shape[1:] for shape in shapes[count:first]]
+        whole = [self.values.get(value) for value in op.whole]
+        layers = range(self.shape(op.over[0])[0])
+        found: dict[int, list[Array]] = {}
+        for layer in reversed(layers) if op.reverse is not None else layers:
+            over = [None if (v := self.values.get(s)) is None else v[layer] for s in op.over]
+            arguments = [*carried, *over, *whole]
+            frame = enter(
+                target, arguments, shapes, results, self.lines, self.demands, {}, self.ordered
+            )
+            kept = [carried[position] for position in op.kept_values]
+            try:
+                given = frame.run()
+            except KinaIndexError as failure:
+                raise in_layer(failure, op, layer, self.lines) from None
+            if results:
+                carried = list(given[:count])
+                found[layer] = [*given[count:], *(value for value in kept if value is not None)]
+        if results:
+            stacks = zip(*(found[layer] for layer in layers), strict=True)
+            last = [value for value in carried if value is not None]
+            made: list[Array] = [*last, *map(np.stack, stacks)]
+            self.values.update(zip(op.results, made, strict=True))
 
 
 def enter(

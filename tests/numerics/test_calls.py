@@ -166,7 +166,7 @@ def test_nested_calls(fast: bool) -> None:
 
 
 def test_gradients_go_through_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is differentiated is one body: nothing depends on which calls stay."""
+    """By pullbacks."""
     monkeypatch.setattr(limits, "SMALL", 0)
     monkeypatch.setattr(limits, "COPIED", 0)
     text = NESTED + "let g = fn(x: tensor<F32, [N]>) -> tensor<F32, [N]> { f2(x) + f1(f1(x)) }\n"

@@ -128,8 +128,48 @@ def test_calls_of_large_functions_stay_calls() -> None:
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0]
 
 
-def test_a_gradient_past_the_limit_is_refused_at_its_place() -> None:
-    program = check(Source("deep.kina", doubling(20, "let df = reverseMode(f19)")))
-    with pytest.raises(KinaTypeError, match="more than 10000 operations") as caught:
-        Lowering(program)
-    assert str(caught.value).startswith("deep.kina:20:")
+def test_gradients_of_nested_calls_grow_as_the_program_does() -> None:
+    """Sixteen deep, the calls stand for 65,536 bodies."""
+    sizes = [
+        Lowering(check(Source("d", doubling(n, f"let df = reverseMode(f{n - 1})")))).kina_ir
+        for n in (15, 29, 43)
+    ]
+    lines = [text.count("\n") for text in sizes]
+    assert lines[2] - lines[1] <= 1.05 * (lines[1] - lines[0])
+    pullbacks = [text.count("func.func private") for text in sizes]
+    assert pullbacks[2] - pullbacks[1] == pullbacks[1] - pullbacks[0] > 0
+
+
+def test_a_gradient_of_a_hundred_calls_has_two_pullbacks() -> None:
+    """That of the last call, and that of the others, which adds to the gradient of w."""
+    layer = (
+        "let layer = fn(x: tensor<F32, [N]>, w: tensor<F32, [N]>) -> tensor<F32, [N]> {"
+        + "let x = (x * w).exp() / (x * x + 1.0) - w in " * 4
+        + "x }\n"
+    )
+    head = "let f = fn(x: tensor<F32, [N]>, w: tensor<F32, [N]>) -> tensor<F32, [N]> { "
+    counts: list[int] = []
+    for calls in (50, 100):
+        body = "let x = layer(x, w) in " * calls + "x }\nlet df = reverseMode(f)"
+        text = Lowering(check(Source("d", layer + head + body))).kina_ir
+        assert text.count("func.func private") == 2
+        counts.append(text.count("\n"))
+    # A call forward and one back for each.
+    assert counts[1] - counts[0] <= 4 * 50
+
+
+def test_second_derivatives_grow_as_the_program_does() -> None:
+    more = "let d = reverseMode(f{0})\nlet dd = reverseMode(d, wrt=[x])"
+    texts = [
+        Lowering(check(Source("d", doubling(n, more.format(n - 1))))).kina_ir for n in (15, 29, 43)
+    ]
+    lines = [text.count("\n") for text in texts]
+    assert lines[2] - lines[1] <= 1.05 * (lines[1] - lines[0])
+
+
+def test_a_function_past_the_limit_is_refused_at_its_place() -> None:
+    body = "let x = x.exp() + x in " * 2600
+    text = HEAD + body + "x }\nlet df = reverseMode(f)"
+    with pytest.raises(KinaTypeError, match="has more than 10000 operations") as caught:
+        Lowering(check(Source("deep.kina", text)))
+    assert str(caught.value).startswith("deep.kina:2:")

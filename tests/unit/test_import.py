@@ -24,6 +24,7 @@ ORDER = (
     ("layout_rules",),
     ("rules",),
     ("calls", "gradients", "arrays", "requirements"),
+    ("folds",),
     ("dialects",),
     ("frontend", "passes", "reference"),
     ("universe",),

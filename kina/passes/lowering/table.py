@@ -12,6 +12,7 @@ from kina.dialects.call import CallOp
 from kina.dialects.choice import SelectOp
 from kina.dialects.contraction import ContractOp
 from kina.dialects.elementwise import CastOp, ConstantOp, StopGradientOp
+from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
@@ -36,6 +37,7 @@ from kina.passes.lowering.constants import lower_constant
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.contraction import lower_contract
 from kina.passes.lowering.elementwise import lower_elementwise, lower_select, lower_stop_gradient
+from kina.passes.lowering.folds import lower_fold
 from kina.passes.lowering.gradients import (
     lower_scatter_add,
     lower_scatter_along_axis,
@@ -98,4 +100,5 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     RecurrenceOp: lower_recurrence,
     CallOp: lower_call,
     FuncCallOp: lower_call,
+    FoldOp: lower_fold,
 }

@@ -119,6 +119,10 @@ class Buffers:
         )
         return self.to_pointer(Builder(op.next_op).value(view))
 
+    def temporary(self, like: SSAValue) -> SSAValue:
+        """A pointer to memory of its own for a tensor like this one."""
+        return self._allocate(like)
+
     def tensor(self, value: SSAValue, at: Builder) -> SSAValue:
         """`value` read back from its memory."""
         view = self.shaped(self.pointer(value), value, at)

@@ -1,29 +1,18 @@
-"""What a function of a team needs from its caller: one struct, written there and read here.
-
-Whoever wants pointers of memrefs in a struct has to name their LLVM form: `memref<T>` is
-`struct<(ptr, ptr, i64)>`, of which the second pointer is all that counts.
-"""
+"""What a function of a team needs from its caller: one struct, written there and read here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    UnrealizedConversionCastOp,
-    i64,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.buffers import Buffers
+from kina.passes.scheduling.pointers import POINTER, address, field, pointed, with_field
 
-POINTER = llvm.LLVMPointerType()
-_DESCRIPTOR = llvm.LLVMStructType.from_type_list([POINTER, POINTER, i64])
 _ALIGNMENT = 8
 
 
@@ -44,14 +33,14 @@ class Captured:
         """
         packed = at.value(llvm.UndefOp(self._struct))
         for number, value in enumerate(self._values):
-            packed = at.value(_put(packed, number, _to_stored(value, at)))
+            packed = at.value(with_field(packed, number, _to_stored(value, at)))
         one = buffers.on_entry(llvm.ConstantOp(IntegerAttr(1, i64), i64))
-        address = buffers.on_entry(llvm.AllocaOp(one, self._struct, _ALIGNMENT))
-        at.append(llvm.StoreOp(packed, address))
-        return address
+        place = buffers.on_entry(llvm.AllocaOp(one, self._struct, _ALIGNMENT))
+        at.append(llvm.StoreOp(packed, place))
+        return place
 
-    def unpack(self, address: SSAValue) -> None:
-        """Makes the body take the values from the struct at `address`."""
+    def unpack(self, place: SSAValue) -> None:
+        """Makes the body take the values from the struct at `place`."""
         first = self._body.first_op
         assert first is not None
         at = Builder(first)
@@ -61,9 +50,9 @@ class Captured:
             if isinstance(value.owner, Operation)
         }
         if self._values:
-            packed = at.value(llvm.LoadOp(address, self._struct))
+            packed = at.value(llvm.LoadOp(place, self._struct))
             for number, value in enumerate(self._values):
-                stored = at.value(_get(packed, number, _stored(value.type)))
+                stored = at.value(field(packed, number, _stored(value.type)))
                 inside[value] = _from_stored(stored, value.type, at)
         for op in self._body.walk():
             for number, operand in enumerate(op.operands):
@@ -96,7 +85,7 @@ def _to_stored(value: SSAValue, at: Builder) -> SSAValue:
         return at.value(arith.IndexCastOp(value, i64))
     if not _is_memref(value.type):
         return value
-    return at.value(_get(at.value(_cast(value, _DESCRIPTOR)), 1, POINTER))
+    return address(value, at)
 
 
 def _from_stored(stored: SSAValue, kind: Attribute, at: Builder) -> SSAValue:
@@ -104,20 +93,4 @@ def _from_stored(stored: SSAValue, kind: Attribute, at: Builder) -> SSAValue:
         return at.value(arith.IndexCastOp(stored, INDEX))
     if not _is_memref(kind):
         return stored
-    zero = at.value(llvm.ConstantOp(IntegerAttr(0, i64), i64))
-    descriptor = at.value(llvm.UndefOp(_DESCRIPTOR))
-    for number, part in enumerate((stored, stored, zero)):
-        descriptor = at.value(_put(descriptor, number, part))
-    return at.value(_cast(descriptor, kind))
-
-
-def _cast(value: SSAValue, kind: Attribute) -> UnrealizedConversionCastOp:
-    return UnrealizedConversionCastOp.create(operands=[value], result_types=[kind])
-
-
-def _put(struct: SSAValue, number: int, value: SSAValue) -> llvm.InsertValueOp:
-    return llvm.InsertValueOp(DenseArrayBase.from_list(i64, [number]), struct, value)
-
-
-def _get(struct: SSAValue, number: int, kind: Attribute) -> llvm.ExtractValueOp:
-    return llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [number]), struct, kind)
+    return pointed(stored, cast(MemRefType[Attribute], kind).element_type, at)

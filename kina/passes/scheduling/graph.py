@@ -26,7 +26,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
-from kina.dialects.invoke import InvokeOp
+from kina.dialects.invoke import Invocation
 from kina.passes.derived_sizes import SIZES, named
 from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
@@ -146,7 +146,7 @@ def shape_of(value: SSAValue) -> Shape:
         case linalg.ops.GenericOp(outputs=outputs) | linalg.ops.FillOp(outputs=outputs):
             assert isinstance(value, OpResult)
             return shape_of(outputs[value.index])
-        case InvokeOp(outs=outs):
+        case Invocation(outs=outs):
             assert isinstance(value, OpResult)
             return shape_of(outs[value.index - 1])
         case scf.ForOp(iter_args=starts):

@@ -9,15 +9,15 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import SymbolTable
 
-from kina.dialects.invoke import InvokeOp
-from kina.passes.assert_to_status import SETTLED
+from kina.dialects.invoke import Invocation, InvokeLayersOp
+from kina.passes.assert_to_status import SETTLED, messages_of
 from kina.passes.builder import Builder
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.graph import base_of, owner
 
 
-def pointer_types(op: InvokeOp) -> Sequence[Attribute]:
+def pointer_types(op: Invocation) -> Sequence[Attribute]:
     """The types of the pointers that the callee takes: inputs, then outputs."""
     callee = SymbolTable.lookup_symbol(op, op.callee)
     assert isinstance(callee, func.FuncOp)
@@ -26,7 +26,7 @@ def pointer_types(op: InvokeOp) -> Sequence[Attribute]:
 
 def is_invoked(value: SSAValue) -> bool:
     """Whether a call of another function writes a tensor."""
-    return isinstance(owner(base_of(value)), InvokeOp)
+    return isinstance(owner(base_of(value)), Invocation)
 
 
 def place_results(function: func.FuncOp, buffers: Buffers) -> None:
@@ -38,27 +38,31 @@ def place_results(function: func.FuncOp, buffers: Buffers) -> None:
     for op in list(function.walk()):
         if isinstance(op, bufferization.MaterializeInDestinationOp):
             source, call = op.source, owner(op.source)
-            settled = isinstance(call, InvokeOp) and SETTLED in call.attributes
-            if settled and source not in buffers:
+            if isinstance(call, Invocation) and _is_settled(call) and source not in buffers:
                 buffers.store_in(source, op.dest)
                 op.detach()
                 op.erase()
     for op in function.walk():
-        if isinstance(op, InvokeOp):
+        if isinstance(op, Invocation):
             buffers.computed.update(op.made)
+
+
+def _is_settled(call: Invocation) -> bool:
+    """Whether no index can be found to be bad once the call has begun to write.
+
+    A layer of a fold may fail after the one before it has written.
+    """
+    if SETTLED not in call.attributes:
+        return False
+    callee = SymbolTable.lookup_symbol(call, call.callee)
+    assert isinstance(callee, func.FuncOp)
+    return not isinstance(call, InvokeLayersOp) or not messages_of(callee)
 
 
 def lower_invocations(block: Block, buffers: Buffers) -> None:
     """Each call, with pointers; what reads its results from here on reads memory."""
-    for op in [op for op in block.ops if isinstance(op, InvokeOp)]:
-        at = Builder(op)
-        pointers = [
-            _passed(buffers, value, kind, at)
-            for value, kind in zip([*op.inputs, *op.made], pointer_types(op), strict=True)
-        ]
-        call = func.CallOp(op.callee, [*op.sizes, *pointers], [i32])
-        stamp(call, op)
-        op.status.replace_all_uses_with(at.value(call))
+    for op in [op for op in block.ops if isinstance(op, Invocation)]:
+        op.status.replace_all_uses_with(_call(buffers, op))
         after = op.next_op
         assert after is not None
         for made in op.made:
@@ -66,6 +70,23 @@ def lower_invocations(block: Block, buffers: Buffers) -> None:
                 made.replace_all_uses_with(buffers.tensor(made, Builder(after)))
         op.detach()
         op.erase()
+
+
+def _call(buffers: Buffers, op: Invocation) -> SSAValue:
+    """The status of the call, or of the loop of calls, that is put before `op`."""
+    if isinstance(op, InvokeLayersOp):
+        # Deals in LLVM's pointers: only loaded by a program that has a fold.
+        from kina.passes.scheduling.layers import Layers
+
+        return Layers(buffers, op, pointer_types(op)).emit()
+    at = Builder(op)
+    pointers = [
+        _passed(buffers, value, kind, at)
+        for value, kind in zip([*op.inputs, *op.made], pointer_types(op), strict=True)
+    ]
+    call = func.CallOp(op.callee, [*op.sizes, *pointers], [i32])
+    stamp(call, op)
+    return at.value(call)
 
 
 def _passed(buffers: Buffers, value: SSAValue, kind: Attribute, at: Builder) -> SSAValue:

@@ -49,7 +49,8 @@ class Team(Builder):
         """Adds the function, and the call that shares it among `size` threads."""
         from xdsl.dialects import llvm
 
-        from kina.passes.scheduling.captured import POINTER, Captured
+        from kina.passes.scheduling.captured import Captured
+        from kina.passes.scheduling.pointers import POINTER
 
         captured = Captured(self.block)
         captured.unpack(self._context)
