@@ -21,7 +21,7 @@ from kina.dims import is_normal
 from kina.dtypes import DTYPES, DType
 from kina.types import Dim, Placement, TensorType
 
-SYMBOL_NAME = "kina.symbol"
+SYMBOL_NAME = "symbol_name"
 """The attribute of a function that has another name in a library, without the prefix."""
 
 IRTensor: TypeAlias = builtin.TensorType[Attribute]

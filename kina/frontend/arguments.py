@@ -151,7 +151,7 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
     name = misspelt(value)
     if name in shape.all:
         return f"an argument is given with one `=`: {name}=…"
-    if not shape.positional:
+    if shape.named and not shape.positional:
         return f"the fields of a record are always named: {shape.named[0]}=…"
     position = next((name for name in shape.named if name in _POSITIONS), None)
     if position is not None:

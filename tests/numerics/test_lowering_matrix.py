@@ -19,7 +19,7 @@ from xdsl.printer import Printer
 from kina.backend.toolchain import MLIR_OPT, run
 from kina.dialects.kina import build
 from kina.dialects.types import to_ir
-from kina.dtypes import DTYPES, F32, I64
+from kina.dtypes import BOOLS, DTYPES, I64
 from kina.errors import KinaToolchainError
 from kina.ops import ELEMENTWISE, OPS, REDUCTIONS, Family, Op
 from kina.passes.lower_kina import LowerKina
@@ -148,6 +148,45 @@ def _matmul(op: Op, dtype: str) -> Iterator[Case]:
         yield (TensorType(DTYPES[dtype], left), TensorType(DTYPES[dtype], right)), {}
 
 
+def _select(op: Op, dtype: str) -> Iterator[Case]:
+    """A choice between operands of every dtype."""
+    for branch in DTYPES.values():
+        for dims in _shapes(branch.name):
+            operand = TensorType(branch, dims)
+            yield (TensorType(DTYPES[dtype], dims), operand, operand), {}
+
+
+def _iota(op: Op, dtype: str) -> Iterator[Case]:
+    """The symbols come with a parameter (see `_function`)."""
+    for (operand,), attributes in _axes(op, "F32"):
+        yield (operand,), {"dims": operand.dims, **attributes}
+
+
+def _transpose(op: Op, dtype: str) -> Iterator[Case]:
+    for dims in _shapes(dtype):
+        operand = TensorType(DTYPES[dtype], dims)
+        yield (operand,), {"axes": tuple(reversed(range(len(dims))))}
+        yield (operand,), {"axes": (*range(1, len(dims)), *range(min(1, len(dims))))}
+
+
+def _slice(op: Op, dtype: str) -> Iterator[Case]:
+    for (operand,), attributes in _axes(op, dtype):
+        yield (operand, TensorType(I64, ())), {**attributes, "size": 1}
+
+
+def _concat(op: Op, dtype: str) -> Iterator[Case]:
+    for (operand,), attributes in _axes(op, dtype):
+        yield (operand,) * 2, attributes
+
+
+def _update(op: Op, dtype: str) -> Iterator[Case]:
+    for (operand,), attributes in _axes(op, dtype):
+        axis = attributes["axis"]
+        assert isinstance(axis, int)
+        row = operand.with_dims((*operand.dims[:axis], 1, *operand.dims[axis + 1 :]))
+        yield (operand, row, TensorType(I64, ())), attributes
+
+
 CASES = {
     **dict.fromkeys(ELEMENTWISE, _plain),
     Family.NORMALIZE: _axes,
@@ -158,14 +197,25 @@ CASES = {
     Family.CONTRACTION: _matmul,
     Family.SCAN: _axes,
 }
-SPECIAL = {"logsumexp": _axes, "gather": _gather, "take_along_axis": _take_along_axis}
+SPECIAL = {
+    "logsumexp": _axes,
+    "gather": _gather,
+    "take_along_axis": _take_along_axis,
+    "select": _select,
+    "iota": _iota,
+    "transpose": _transpose,
+    "slice": _slice,
+    "concat": _concat,
+    "update": _update,
+}
 
 
 def _function(name: str, op: Op, parameters: Operands, attributes: Attributes) -> FuncOp:
     """`name` applies `op` to the first parameters and returns its result."""
     types = [to_ir(type_) for type_ in parameters]
     block = Block(arg_types=types)
-    result = build(op.name, block.args[: len(op.operands)], attributes)
+    operands = block.args if op.variadic else block.args[: len(op.operands)]
+    result = build(op.name, operands, attributes)
     block.add_ops([result, ReturnOp(result)])
     return FuncOp(name, (types, [result.result.type]), Region(block))
 
@@ -193,7 +243,7 @@ def _printed(module: ModuleOp) -> str:
 @pytest.mark.parametrize("name", OPS)
 def test_lowered_matrix_is_accepted(name: str, fast: bool) -> None:
     module, functions = _module(OPS[name])
-    assert functions >= 10
+    assert functions >= (len(FEW_SHAPES) if OPS[name].dtypes == BOOLS else 10)
     LowerKina(fast=fast).apply(Context(), module)
     text = _printed(module)
     assert "kina" not in text
@@ -208,5 +258,8 @@ def test_refused_ir_is_noticed() -> None:
         run(MLIR_OPT, [], f"{text}  return %0 : tensor<?xf32>\n}}")
 
 
-def test_matrix_covers_f32_and_every_operation() -> None:
-    assert {op.name for op in OPS.values() if F32.name in op.dtypes} == set(OPS)
+def test_matrix_covers_every_dtype_of_every_operation() -> None:
+    for op in OPS.values():
+        cases = SPECIAL.get(op.name) or CASES[op.family]
+        for dtype in op.dtypes:
+            assert next(cases(op, dtype), None) is not None, (op.name, dtype)

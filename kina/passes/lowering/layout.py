@@ -35,7 +35,7 @@ from kina.passes.lowering.generic import Access, generic, tensor_of, whole
 from kina.passes.lowering.places import prefix
 from kina.passes.lowering.storage import tensor_type
 
-OVERWRITES = "kina.overwrites"
+OVERWRITES = "overwrites"
 """Marks loops that fill a window of what has been written before."""
 TAKEN = "kina.taken"
 """Marks the copy of a parameter that is none where the parameter is the result's memory."""
