@@ -44,7 +44,7 @@ def _of(names: str) -> Contents:
     return Contents(frozenset(names.split()))
 
 
-_KINA = _of("builtin func kina") - "kina.invoke func.call"
+_KINA = _of("builtin func kina") - "kina.invoke kina.invoke_layers func.call"
 _CALLED = _KINA + "func.call"
 _PRIMITIVE = _CALLED - "kina.vjp kina.softmax kina.log_softmax kina.matmul"
 _LINALG = Contents(
@@ -55,7 +55,7 @@ _C = (
     - "func.call"
     + (
         "bufferization.to_tensor bufferization.materialize_in_destination memref.reinterpret_cast "
-        "kina.invoke"
+        "kina.invoke kina.invoke_layers"
     )
 )
 _STATUS = _C - "cf.assert"
@@ -66,12 +66,14 @@ _MATH = (
 """What processors have an instruction for, with one result."""
 _EXACT = _STATUS - "math" + _MATH
 _MEMORY = "memref cf.cond_br bufferization.to_buffer func.call"
-_PLAIN = _EXACT - "kina.invoke tensor.empty" + _MEMORY
-_TEAM = (
-    "llvm.alloca llvm.extractvalue llvm.fence llvm.func llvm.insertvalue llvm.load "
-    "llvm.mlir.addressof llvm.mlir.constant llvm.mlir.undef llvm.return llvm.store"
+_POINTERS = (
+    "llvm.extractvalue llvm.getelementptr llvm.insertvalue llvm.mlir.constant llvm.mlir.undef"
 )
-_SCHEDULED = _EXACT - "kina.invoke" + f"vector {_MEMORY} {_TEAM}"
+"""Into the layers of a fold, and into what a team captures."""
+_INVOKED = "kina.invoke kina.invoke_layers"
+_PLAIN = _EXACT - f"{_INVOKED} tensor.empty" + f"{_MEMORY} {_POINTERS}"
+_TEAM = "llvm.alloca llvm.fence llvm.func llvm.load llvm.mlir.addressof llvm.return llvm.store"
+_SCHEDULED = _EXACT - _INVOKED + f"vector {_MEMORY} {_POINTERS} {_TEAM}"
 
 AFTER: Mapping[str, Contents] = {
     "inline-calls": _CALLED,
@@ -120,9 +122,15 @@ def name_of(op: Operation) -> str:
 
 
 def _is_kernel(function: Operation) -> bool:
-    """By its name and kind: what a team's threads do calls kernels and is an `llvm.func`."""
+    """By its name and kind: what a team's threads do calls kernels and is an `llvm.func`.
+
+    A pullback has a `$` in its name as well, and is a function like any of the program.
+    """
     name = function.get_attr_or_prop("sym_name")
-    return function.name == "func.func" and isinstance(name, StringAttr) and "$" in name.data
+    if function.name != "func.func" or not isinstance(name, StringAttr):
+        return False
+    _, mark, last = name.data.rpartition("$")
+    return bool(mark) and not last.startswith("vjp")
 
 
 def _misplaced(op: Operation, stage: str) -> KinaError:

@@ -120,7 +120,7 @@ class Updates:
 
 def aliases(function: FuncOp) -> list[Pair]:
     """Which parameter of a kina function may be the memory of which result."""
-    return Updates(function.body.block).pairs() if function.body.blocks else []
+    return Updates(function.body.block).pairs() if len(function.body.blocks) == 1 else []
 
 
 def _is_memory(value: SSAValue) -> bool:
