@@ -28,6 +28,7 @@ class Family(Enum):
     CAST = "cast"
     CONTRACTION = "contraction"
     COUNTING = "counting"
+    RANDOM = "random"
     LAYOUT = "layout"
     SCAN = "scan"
 
@@ -62,7 +63,7 @@ class Op:
     int_op: str = ""
     """The scalar operation on integers."""
     named: tuple[str, ...] = ()
-    """Operands that are given by name: positions along an axis, for which a number will do."""
+    """Operands that are given by name: a seed, and positions, for which a number will do."""
     variadic: bool = False
     """Whether the one operand is a list of tensors."""
     bool_op: str = ""
@@ -194,6 +195,8 @@ OPS: dict[str, Op] = {
         Op("take_along_axis", Family.INDEXING, ("values", "indices"), ANY, ("axis",),
            device=False),
         Op("iota", Family.COUNTING, (), frozenset({"I64"}), ("dims", "axis"), device=False),
+        Op("random_uniform", Family.RANDOM, ("seed",), frozenset({"I64"}), ("dims",), device=False,
+           named=("seed",)),
         Op("transpose", Family.LAYOUT, ("operand",), ANY, ("axes",)),
         Op("slice", Family.LAYOUT, ("operand", "start"), ANY, ("axis", "size"), device=False,
            named=("start",)),

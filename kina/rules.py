@@ -15,6 +15,7 @@ from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_
 from kina.dims import DimError, multiply
 from kina.dtypes import BOOLS, DTYPES, I64, INTS, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
+from kina.random_rules import random_uniform
 from kina.rule_elementwise import check_dtypes, choice, comparison, same_type
 from kina.rule_fibers import logsumexp, norm
 from kina.rule_parts import (
@@ -73,6 +74,8 @@ def _dtype_help(op: Op) -> str | None:
         return "a condition is a comparison, for example x > 0, or .cast(Bool)"
     if op.dtypes == INTS:
         return "cast the operand first, for example .cast(I32)"
+    if op.family is Family.RANDOM:
+        return "write .cast(I64)"
     return "cast the operand first, for example .cast(F32)" if op.is_elementwise else None
 
 
@@ -234,6 +237,7 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.CONTRACTION: _matmul,
     Family.SCAN: _normalize,
     Family.FIBER: norm,
+    Family.RANDOM: random_uniform,
 }
 
 _RULES: dict[str, Rule] = {

@@ -21,6 +21,7 @@ from kina.dialects import (
     invoke,
     layout,
     normalize,
+    random,
     reduce,
     scan,
     shaping,
@@ -34,7 +35,7 @@ from kina.rules import Attributes
 
 _MODULES = (
     *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),
-    *(contraction, scan),
+    *(contraction, scan, random),
     *(call, internal, vjp, fold, invoke),
 )
 """The modules whose operations make the dialect."""

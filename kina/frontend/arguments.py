@@ -156,6 +156,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
     position = next((name for name in shape.named if name in _POSITIONS), None)
     if position is not None:
         return f"a position is always named: {position}=…"
+    if "seed" in shape.named:
+        return "the seed is always named: seed=…"
     if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
         named = ", ".join(f"{name}=…" for name in shape.named)
         return f"the axis is always named: {named}"

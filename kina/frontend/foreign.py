@@ -16,6 +16,9 @@ def _compose(word: str, how: str) -> str:
 _NONE = "there is no {} in Kina yet"
 _LOSS = "-x.log_softmax(axis=1).take_along_axis(t, axis=1), then .reduce(op=mean, axis=0)"
 
+_UNIFORM = "write random_uniform([N], seed=s)"
+_NORMAL = "there is no randn yet; random_uniform([N], seed=s) draws uniformly from (0, 1)"
+
 WORDS: dict[str, str] = {
     "arange": "write iota([N], axis=0)",
     "astype": "write .cast(F32)",
@@ -55,6 +58,7 @@ WORDS: dict[str, str] = {
     "mean": "a reduction is written .reduce(op=mean, axis=…)",
     "mish": _compose("mish", "x * x.softplus().tanh()"),
     "mm": "did you mean `matmul`?",
+    "multinomial": f"{_UNIFORM}: u; composed: (x - (-u.log()).log()).reduce(op=argmax, axis=1)",
     "mod": "the remainder of integers is written x.rem(y)",
     "narrow": "write x.slice(axis=0, start=i, size=4)",
     "ne": "write x != y",
@@ -62,6 +66,8 @@ WORDS: dict[str, str] = {
     "not": "write !x",
     "permute": "write transpose([0, 2, 1]): the axes in their new order",
     "pow": _compose("pow", "x * x, or (x.log() * p).exp() for x above 0"),
+    "rand": _UNIFORM,
+    "randn": _NORMAL,
     "relu": _compose("relu", "x.maximum(0.0)"),
     "remainder": "the remainder of integers is written x.rem(y)",
     "rint": "write x.round()",
@@ -78,6 +84,7 @@ WORDS: dict[str, str] = {
     "to": "write .cast(F32) for a dtype; placement is part of the type",
     "topk": _NONE.format("topk: reduce(op=argmax, axis=…) finds the best one"),
     "unsqueeze": _SHAPE,
+    "uniform": _UNIFORM,
     "view": _SHAPE,
     "where": "a choice is written condition.select(a, b)",
 }  # fmt: skip

@@ -16,6 +16,7 @@ from kina.arrays import Array, numpy_dtype
 from kina.dtypes import DType
 from kina.ops import OPS, Family
 from kina.order import cumulative_sum, ordered_prod
+from kina.reference import philox
 from kina.reference.contraction import product
 from kina.reference.elementwise import ELEMENTWISE
 from kina.reference.numbers import convert, narrow, ordered, unordered, widen
@@ -207,6 +208,11 @@ def _iota(site: Site, operands: Sequence[Array]) -> Array:
     return np.broadcast_to(counted, site.shape)
 
 
+def _random_uniform(site: Site, operands: Sequence[Array]) -> Array:
+    key, offset = operands[0].tolist()
+    return philox.uniform(key, offset, site.shape)
+
+
 def _transpose(site: Site, operands: Sequence[Array]) -> Array:
     axes = site.attributes["axes"]
     assert isinstance(axes, tuple)
@@ -252,6 +258,7 @@ _OPS: dict[str, Meaning] = {
     "gather": _gather,
     "take_along_axis": _take_along_axis,
     "iota": _iota,
+    "random_uniform": _random_uniform,
     "transpose": _transpose,
     "concat": _concat,
     "slice": _slice,

@@ -15,13 +15,13 @@ PACKAGE = Path(kina.__file__).parent
 
 # Each part may import itself and what stands before it.
 ORDER = (
-    ("errors", "dtypes", "dims", "status", "order", "machine"),
+    ("errors", "dtypes", "dims", "status", "order", "machine", "philox"),
     ("types",),
     ("contraction",),
     ("ops",),
     ("rule_parts",),
     ("rule_elementwise", "rule_fibers"),
-    ("layout_rules",),
+    ("layout_rules", "random_rules"),
     ("rules",),
     ("calls", "gradients", "arrays", "requirements"),
     ("folds",),

@@ -34,6 +34,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "take_along_axis": {"axis": 1},
     "cast": {"dtype": I32},
     "iota": {"dims": (2, 3), "axis": 1},
+    "random_uniform": {"dims": (2, 3)},
     "transpose": {"axes": (1, 0)},
     "slice": {"axis": 1, "size": 2},
     "concat": {"axis": 1},
@@ -44,7 +45,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 
 def usual(op: str) -> str:
     """A dtype that the operation takes."""
-    return next((name for name in ("F32", "I32", "Bool") if name in OPS[op].dtypes), "F32")
+    return next((name for name in ("F32", "I32", "Bool", "I64") if name in OPS[op].dtypes), "F32")
 
 
 def operands(op: str, dtype: str | None = None, place: Placement = HOST) -> list[TensorType]:
@@ -60,6 +61,8 @@ def operands(op: str, dtype: str | None = None, place: Placement = HOST) -> list
         return [first, *[parameter] * (len(OPS[op].operands) - 1)]
     if OPS[op].family is Family.CONTRACTION:
         return [first, t(3, 4, dtype=dtype, place=place)]
+    if OPS[op].family is Family.RANDOM:
+        return [t(2, dtype=dtype, place=place)]
     if OPS[op].variadic:
         return [first] * 3
     where = t(dtype="I64", place=place)
@@ -91,6 +94,7 @@ ADMITTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("broadcast", "reshape", "gather", "take_along_axis", "cast"), ANY),
     **dict.fromkeys(("iota", "transpose", "slice", "concat", "update"), ANY),
     **dict.fromkeys(("reduce", "reduce_keep"), ANY),
+    "random_uniform": frozenset({"I64"}),
 }
 """What the language page says, against the table."""
 

@@ -27,6 +27,7 @@ from kina.dialects.layout import (
     UpdateOp,
     WindowOp,
 )
+from kina.dialects.random import RandomUniformOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
@@ -59,6 +60,7 @@ from kina.passes.lowering.layout import (
     lower_update,
     lower_window,
 )
+from kina.passes.lowering.random import lower_random_uniform
 from kina.passes.lowering.reductions import lower_reduction
 from kina.passes.lowering.scan import lower_cumsum, lower_recurrence, lower_reverse
 from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
@@ -87,6 +89,7 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     ScatterAddOp: lower_scatter_add,
     ContractOp: lower_contract,
     IotaOp: lower_iota,
+    RandomUniformOp: lower_random_uniform,
     TransposeOp: lower_transpose,
     SliceOp: lower_slice,
     WindowOp: lower_window,

@@ -96,8 +96,10 @@ class Case:
         """The same application with a symbol for every dimension but the size-1 ones.
 
         Equal sizes share a symbol, so every type rule still holds; None for a reshape to a
-        product of sizes, which has no name.
+        product of sizes, which has no name, and for a seed, which always has two words.
         """
+        if self.op == "random_uniform":
+            return None
         if self.op == "reshape" and self.types[0].rank > 1 and len(self._target) == 1:
             return None
         name = {size: f"N{size}" for shape in self.shapes for size in shape if size > 1}
@@ -211,6 +213,11 @@ def _iotas(op: str, operand: TensorType) -> Iterator[Case]:
         yield from (case(op, [], dims=operand.dims, axis=a) for a in range(operand.rank))
 
 
+def _uniforms(op: str, operand: TensorType) -> Iterator[Case]:
+    if operand.dtype is I64:
+        yield case(op, [TensorType(I64, (2,))], dims=operand.dims)
+
+
 def _transposes(op: str, operand: TensorType) -> Iterator[Case]:
     orders = list(permutations(range(operand.rank)))
     for axes in orders if len(orders) <= 6 else (orders[1], orders[7], orders[-1]):
@@ -261,6 +268,7 @@ _SPECIAL = {
     "cast": _casts,
     "matmul": _matmuls,
     "iota": _iotas,
+    "random_uniform": _uniforms,
     "transpose": _transposes,
     "slice": _slices,
     "update": _updates,
@@ -298,6 +306,8 @@ def expression_of(
     roles = OPS[op].operands
     named = [role if role in OPS[op].named else None for role in roles]
     given = [f"{role}={n}" if role else n for role, n in zip_longest(named[: len(names)], names)]
+    if all(named):
+        return f"{op}({', '.join([*extra, *given])})"
     given.sort(key=lambda text: "=" in text)
     return f"{names[0]}.{op}({', '.join([*given[1:], *extra])})"
 

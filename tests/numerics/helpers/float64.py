@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
+from helpers.philox import random_uniform
 from kina.arrays import numpy_dtype
 from kina.dialects.layout import PositionOp
 from kina.dialects.types import from_ir
@@ -225,6 +226,7 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.scatter_along_axis": _scatter,
     "kina.scatter_add": _scatter_add,
     "kina.iota": _iota,
+    "kina.random_uniform": lambda _op, shape, seed: random_uniform(seed, shape).astype(np.float64),
     "kina.transpose": lambda op, _shape, x: np.transpose(x, op.properties["axes"].get_values()),
     "kina.concat": lambda op, _shape, *inputs: np.concatenate(inputs, _axis(op)),
     "kina.slice": _slice,

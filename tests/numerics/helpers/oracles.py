@@ -13,6 +13,7 @@ import numpy as np
 
 from helpers.composites import EXACT, normed, slack
 from helpers.expect import Between, Exact, Expectation
+from helpers.philox import random_uniform
 from helpers.rounding import round_f32_integer, round_small
 from kina.arrays import numpy_dtype
 from kina.dtypes import I64, DType
@@ -186,6 +187,10 @@ def _reshape(dtype, attributes, operands, shape) -> Expectation:
 def _iota(dtype, attributes, operands, shape) -> Expectation:
     positions = [index[attributes["axis"]] for index in np.ndindex(*shape)]
     return Exact(np.array(positions, np.int64).reshape(shape))
+
+
+def _random_uniform(dtype, attributes, operands, shape) -> Expectation:
+    return Exact(random_uniform(operands[0], shape))
 
 
 def _transpose(dtype, attributes, operands, shape) -> Expectation:
@@ -543,6 +548,7 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "cast": _cast,
     "matmul": _matmul,
     "iota": _iota,
+    "random_uniform": _random_uniform,
     "transpose": _transpose,
     "slice": _slice,
     "update": _update,

@@ -154,6 +154,9 @@ class _Maker:
         if not op.operands:
             self._iota()
             return
+        if op.name == "random_uniform":
+            self._uniform()
+            return
         positions = range(len(self.function.values))
         fitting = [p for p in positions if self._type(p).dtype.name in op.dtypes]
         if "axis" in op.attributes:
@@ -226,6 +229,15 @@ class _Maker:
         assert dims is not None
         attributes: dict[str, Attribute] = {"dims": dims, "axis": len(dims) - 1}
         self._bind("iota", [], attributes)
+
+    def _uniform(self) -> None:
+        """Drawn from a seed that is there, or a new parameter."""
+        dims = self._broadcast(TensorType(I64, (1,)))
+        assert dims is not None
+        wanted = TensorType(I64, (2,))
+        known = [p for p in range(len(self.function.values)) if self._type(p) == wanted]
+        seed = self.choose.one(known) if known else self.parameter(wanted)
+        self._bind("random_uniform", [seed], {"dims": dims})
 
     def _beside(self, type_: TensorType, axis: int) -> list[int]:
         """One or two values that differ from a type at an axis only, if sizes can be added."""

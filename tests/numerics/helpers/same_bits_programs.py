@@ -95,6 +95,9 @@ FUNCTIONS: dict[str, str] = {
     "matmul_BF16": "(x: tensor<BF16, [B, 33]>, w: tensor<BF16, [33, N]>) -> tensor<BF16, [B, N]> "
     "{ x.matmul(w) }",
     "dmatmul": "reverseMode(matmul_wide)",
+    "draws": "(x: tensor<F32, [A, N]>, seed: tensor<I64, [2]>) -> (tensor<F32, [A, N]>, "
+    "tensor<I64, [A]>) { let u = random_uniform([A, N], seed=seed) in "
+    "(u, (x - log(-log(u))).reduce(op=argmax, axis=1)) }",
 }  # fmt: skip
 """What stands behind `let NAME = fn`, or behind `let NAME =`."""
 
@@ -127,6 +130,7 @@ CORE: dict[str, tuple[int, ...]] = {
     "matmul_wide": (65, 1000),
     "matmul_BF16": (),
     "dmatmul": (),
+    "draws": (130,),
 }
 """Functions that every test run compiles, and the sizes of their static twins."""
 
