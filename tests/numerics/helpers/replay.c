@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 12
+#define MOST 24
 
 /* Sizes and pointers travel alike on x86-64 and aarch64, and what a function does not expect is
    ignored, so one type will do for all. */
 typedef intptr_t word;
-typedef int32_t function(word, word, word, word, word, word, word, word, word, word, word, word);
+typedef int32_t function(
+    word, word, word, word, word, word, word, word, word, word, word, word,
+    word, word, word, word, word, word, word, word, word, word, word, word);
 
 static void check(int fine, const char *what) {
     if (fine) return;
@@ -64,7 +66,9 @@ static void replay(function *called, const char *symbol, FILE *plan, FILE *input
     int first_result = used;
     for (int64_t left = count(plan, used); left > 0; left--, used++)
         a[used] = block(plan, NULL, &bytes[used]);
-    int32_t status = called(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+    int32_t status = called(
+        a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
+        a[12], a[13], a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23]);
     check(status == 0, symbol);
     for (int i = first_result; i < used; i++)
         check(fwrite((void *)a[i], 1, bytes[i], results) == bytes[i], "a result is not written");
