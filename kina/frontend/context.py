@@ -63,7 +63,8 @@ class Context:
         if name in DTYPES:
             return f"`{name}` is a dtype, expected a tensor", None
         if name in self.symbols:
-            return f"`{name}` is a dimension, expected a tensor", None
+            help_ = "a dimension stands in shapes and sizes; as a number pass a tensor of rank 0"
+            return f"`{name}` is a dimension, expected a tensor", help_
         return f"unknown name `{name}`", self.report.suggest(name, self.scope.names())
 
     def no_number(self, meaning: Meaning, node: Expr) -> Meaning:
