@@ -54,6 +54,16 @@ def _ufunc(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return lambda _op, _shape, *operands: function(*operands)
 
 
+def _divided(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The quotient; of integers toward zero, and 0 where the divisor is 0, in their own dtype."""
+    if x.dtype == np.float64:
+        return x / y
+    divisor = np.where(y == 0, y.dtype.type(1), y)
+    with np.errstate(all="ignore"):
+        quotient = (x - np.fmod(x, divisor)) // divisor
+    return np.where(y == 0, x.dtype.type(0), quotient)
+
+
 def _constant(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
     values = op.properties["value"].get_values()
     dtype = from_ir(op.results[0].type).dtype
@@ -201,7 +211,7 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.logsumexp": _logsumexp,
     "kina.rms_norm": _norm,
     "kina.layer_norm": _norm,
-    "kina.div": _ufunc(lambda x, y: x / y if x.dtype == np.float64 else np.trunc(x / y)),
+    "kina.div": _ufunc(_divided),
     "kina.maximum": _ufunc(np.maximum),
     "kina.minimum": _ufunc(np.minimum),
     "kina.clamp": _ufunc(lambda x, low, high: np.minimum(np.maximum(x, low), high)),
