@@ -20,6 +20,8 @@ from kina.frontend.check import check
 from kina.frontend.irgen import generate as generate_ir
 from kina.frontend.source import Source
 
+pytestmark = pytest.mark.filterwarnings("ignore::kina.KinaWarning")
+
 FUNCTIONS = 5
 
 
