@@ -231,7 +231,7 @@ LIBC = {"malloc", "free", "memcpy", "memmove", "memset", "getenv", "strcmp"}
 
 POOL = re.compile(
     r"pthread_\w+|sched_getaffinity|__sched_cpucount|sysconf|getpid|clock_gettime"
-    r"|sig(fillset|delset)|open|read|close|snprintf|(__isoc23_)?strtoll|str(chr|rchr|cspn|len|ncmp)"
+    r"|sig(fillset|delset)|open|read|close|snprintf|(__isoc23_)?strtoll|str(chr|rchr|cspn|len|ncmp|cpy)"
 )
 """What the pool of threads needs on top."""
 
