@@ -12,11 +12,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kina.errors import Diagnostic, KinaError, KinaSyntaxError, Note, Span
-from kina.frontend.lexer import IMPORT, Token, TokenKind, tokenize
 from kina.frontend.report import Report
-from kina.frontend.source import MAX_BYTES, Source
+from kina.frontend.source import IMPORT, MAX_BYTES, Source
+
+if TYPE_CHECKING:
+    from kina.frontend.lexer import Token
 
 MAX_FILES = 1000
 """Of a program."""
@@ -101,7 +104,7 @@ def link(source: Source) -> Source:
 def paths_in(tokens: list[Token]) -> Iterator[Token]:
     """The path of every import, in order: imports come before all else."""
     for word, path in zip(tokens[::2], tokens[1::2], strict=False):
-        if word.text != IMPORT or path.kind is not TokenKind.PATH:
+        if word.text != IMPORT or path.kind.name != "PATH":
             return
         yield path
 
@@ -119,6 +122,9 @@ class _Linker:
 
     def read(self, source: Source, chain: list[tuple[Path, Source]]) -> int:
         """Read what `source` imports, then add it; where it stands."""
+        # What is in the cache and imports nothing needs no lexer.
+        from kina.frontend.lexer import tokenize
+
         tokens = paths_in(tokenize(source, Report(source)))
         if source.path is not None:
             chain = [*chain, (source.path.resolve(), source)]

@@ -12,10 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kina.frontend.report import Report
-from kina.frontend.source import Extent, Source
-
-IMPORT = "import"
-"""The word before the path of a file; no reserved word."""
+from kina.frontend.source import IMPORT, Extent, Source
 
 
 class TokenKind(Enum):

@@ -22,11 +22,11 @@ from kina.frontend.ast import (
     SizeExpr,
 )
 from kina.frontend.cursor import Cursor, Panic
-from kina.frontend.lexer import IMPORT, Token, TokenKind
+from kina.frontend.lexer import Token, TokenKind
 from kina.frontend.parse_expressions import ExpressionParser
 from kina.frontend.parse_types import parse_named_type
 from kina.frontend.report import Report
-from kina.frontend.source import Extent
+from kina.frontend.source import IMPORT, Extent
 from kina.frontend.steps import run
 
 _EMPTY = "an empty program: expected at least one function"

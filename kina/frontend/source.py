@@ -13,6 +13,9 @@ from kina.errors import Diagnostic, KinaSyntaxError, KinaValueError, Span
 MAX_BYTES = 4 << 20
 """A larger file is refused: it is data, not a program."""
 
+IMPORT = "import"
+"""The word before the path of a file; no reserved word."""
+
 _BOM = "\ufeff"
 _UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 

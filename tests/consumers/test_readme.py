@@ -72,7 +72,10 @@ def test_the_error_reads_as_shown(file: str) -> None:
 def test_libraries_have_the_sizes_that_it_says(tmp_path: Path) -> None:
     small, large = (
         re.search(pattern, README)
-        for pattern in (r"fixed sizes has (\d+) to (\d+) KB", r"gradient about (\d+) KB")
+        for pattern in (
+            r"fixed sizes has (\d+) to (\d+) KB",
+            r"gradient together have about (\d+) KB",
+        )
     )
     assert small is not None
     assert large is not None

@@ -49,7 +49,7 @@ COMPILER = {
 # Parts that this program has no use for.
 UNUSED = {
     "kina.reference",
-    "kina.passes.vjp",
+    "kina.passes.vjp.table",
     "xdsl.dialects.affine",
     "xdsl.dialects.llvm",
     "xdsl.dialects.transform",
