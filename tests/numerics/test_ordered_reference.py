@@ -12,6 +12,8 @@ from kina import KinaTypeError
 from kina.arrays import numpy_dtype
 from kina.dtypes import DTYPES
 
+pytestmark = pytest.mark.ordered
+
 FLOATS = ("F32", "F16", "BF16", "F8E4M3", "F8E5M2")
 
 REDUCTIONS = "\n".join(
