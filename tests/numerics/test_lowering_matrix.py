@@ -162,6 +162,12 @@ def _iota(op: Op, dtype: str) -> Iterator[Case]:
         yield (operand,), {"dims": operand.dims, **attributes}
 
 
+def _random_uniform(op: Op, dtype: str) -> Iterator[Case]:
+    """The symbols come with a second parameter (see `_function`)."""
+    for dims in SHAPES:
+        yield (TensorType(I64, (2,)), TensorType(DTYPES[dtype], dims)), {"dims": dims}
+
+
 def _transpose(op: Op, dtype: str) -> Iterator[Case]:
     for dims in _shapes(dtype):
         operand = TensorType(DTYPES[dtype], dims)
@@ -203,6 +209,7 @@ SPECIAL = {
     "take_along_axis": _take_along_axis,
     "select": _select,
     "iota": _iota,
+    "random_uniform": _random_uniform,
     "transpose": _transpose,
     "slice": _slice,
     "concat": _concat,
