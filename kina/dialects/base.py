@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import AttrConstraint, IRDLOperation, base, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.types import IRTensor, from_ir, to_ir
 from kina.rules import Attributes, RuleError, infer
+from kina.types import Dim
 from kina.types import TensorType as KinaType
 
 TENSOR: AttrConstraint[IRTensor] = base(TensorType)
@@ -26,6 +27,16 @@ AXIS_FORMAT = "` ` `{` `axis` `=` $axis `}` attr-dict"
 def axis_attribute(axis: int) -> IntegerAttr[I64]:
     """An axis as the dialect stores it."""
     return IntegerAttr(axis, i64)
+
+
+def dim_attribute(dim: Dim) -> StringAttr | IntegerAttr[I64]:
+    """A size as the dialect stores it: an integer or the name of a symbol."""
+    return StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64)
+
+
+def dim_value(attribute: StringAttr | IntegerAttr[I64]) -> Dim:
+    """The inverse of `dim_attribute`."""
+    return attribute.data if isinstance(attribute, StringAttr) else attribute.value.data
 
 
 class KinaOp(IRDLOperation, ABC):
@@ -64,6 +75,21 @@ class KinaOp(IRDLOperation, ABC):
             raise VerifyException(
                 f"{self.rule_name}: result has type {self.kina_type}, expected {expected}"
             )
+
+
+class AxisOp(KinaOp, ABC):
+    """An operation of the op table along a compile-time `axis`."""
+
+    axis = prop_def(IntegerAttr[I64])
+
+    @property
+    def axis_value(self) -> int:
+        """The axis."""
+        return self.axis.value.data
+
+    def rule_attributes(self) -> Attributes:
+        """The axis."""
+        return {"axis": self.axis_value}
 
 
 def kina_type_of(value: Value) -> KinaType:

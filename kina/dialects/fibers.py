@@ -11,10 +11,10 @@ from xdsl.traits import Pure
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
+    AxisOp,
     KinaOp,
     Value,
     axis_attribute,
-    axis_prop,
     inferred,
 )
 from kina.rules import Attributes
@@ -23,24 +23,13 @@ NORM_FORMAT = "` ` `{` `axis` `=` $axis `,` `eps` `=` $eps `}` attr-dict"
 """How the compile-time arguments of a norm read in assembly: `{axis = 1, eps = 1e-05 : f32}`."""
 
 
-class FiberOp(KinaOp):
+class FiberOp(AxisOp):
     """A composite of arithmetic along `axis`.
 
     Each operation defines its operands, which stand in the order of their definition.
     """
 
-    axis = axis_prop()
-
     traits = traits_def(Pure())
-
-    @property
-    def axis_value(self) -> int:
-        """The axis."""
-        return self.axis.value.data
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
 
 @irdl_op_definition

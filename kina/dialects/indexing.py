@@ -5,7 +5,7 @@ These operations are not `Pure`: their check holds whether the result is used or
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, prop_def, traits_def
 from xdsl.traits import Pure
@@ -15,19 +15,22 @@ from kina import dtypes
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
+    AxisOp,
     KinaOp,
     Value,
     axis_attribute,
     axis_prop,
+    dim_attribute,
+    dim_value,
     inferred,
 )
 from kina.dialects.types import from_ir, to_ir
-from kina.rules import Attributes, RuleError, infer
+from kina.rules import RuleError, infer
 from kina.types import Dim, Placement
 
 
 @irdl_op_definition
-class TakeAlongAxisOp(KinaOp):
+class TakeAlongAxisOp(AxisOp):
     """Selects one element of each fiber along `axis` (seed 9).
 
     `values` has shape σ, `indices` (I64) and the result have σ without the axis.
@@ -37,7 +40,6 @@ class TakeAlongAxisOp(KinaOp):
 
     values = operand_def(TENSOR)
     indices = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = (
         f"$values `,` $indices{AXIS_FORMAT} `:` type($values) `,` type($indices) `->` type($result)"
     )
@@ -49,15 +51,6 @@ class TakeAlongAxisOp(KinaOp):
             properties={"axis": axis_attribute(axis)},
             result_types=[result],
         )
-
-    @property
-    def axis_value(self) -> int:
-        """The axis that the indices select along."""
-        return self.axis.value.data
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
 
 @irdl_op_definition
@@ -97,7 +90,7 @@ class CheckIndicesOp(IRDLOperation):
     def __init__(self, indices: Value, axis: int, size: Dim) -> None:
         properties = {
             "axis": axis_attribute(axis),
-            "size": StringAttr(size) if isinstance(size, str) else IntegerAttr(size, i64),
+            "size": dim_attribute(size),
         }
         super().__init__(operands=[indices], properties=properties)
 
@@ -109,7 +102,7 @@ class CheckIndicesOp(IRDLOperation):
     @property
     def size_value(self) -> Dim:
         """The size of that axis."""
-        return self.size.data if isinstance(self.size, StringAttr) else self.size.value.data
+        return dim_value(self.size)
 
     def verify_(self) -> None:
         """The indices are I64 on the host."""
@@ -119,7 +112,7 @@ class CheckIndicesOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SelectAlongAxisOp(KinaOp):
+class SelectAlongAxisOp(AxisOp):
     """take_along_axis without its check, and so `Pure`; its values broadcast implicitly.
 
     Made by simplify-kina, always after a `kina.check_indices` of the same indices and size.
@@ -131,7 +124,6 @@ class SelectAlongAxisOp(KinaOp):
 
     values = operand_def(TENSOR)
     indices = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = (
         f"$values `,` $indices{AXIS_FORMAT} `:` type($values) `,` type($indices) `->` type($result)"
     )
@@ -147,18 +139,9 @@ class SelectAlongAxisOp(KinaOp):
         )
 
     @property
-    def axis_value(self) -> int:
-        """The axis that the indices select along, in the padded shape of the values."""
-        return self.axis.value.data
-
-    @property
     def rule_name(self) -> str:
         """The operation that it is a half of."""
         return "take_along_axis"
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
     def verify_(self) -> None:
         """Spread the values over the shape that the indices ask for and apply the type rule."""

@@ -14,15 +14,15 @@ from xdsl.utils.exceptions import VerifyException
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
+    AxisOp,
     KinaOp,
     Value,
     axis_attribute,
-    axis_prop,
     kina_type_of,
 )
 from kina.dialects.types import to_ir
 from kina.dtypes import I64
-from kina.rules import Attributes, RuleError, check_axis, check_host, without_axis
+from kina.rules import RuleError, check_axis, check_host, without_axis
 from kina.types import Dim, TensorType, format_dims
 
 
@@ -63,7 +63,7 @@ def _check_updates(updates: TensorType, indices: TensorType, expected: tuple[Dim
 
 
 @irdl_op_definition
-class ScatterAlongAxisOp(InternalOp):
+class ScatterAlongAxisOp(AxisOp, InternalOp):
     """The gradient of take_along_axis: each update at its index along `axis`, zero elsewhere.
 
     `updates` and `indices` (I64) have the result's shape without the axis.
@@ -73,7 +73,6 @@ class ScatterAlongAxisOp(InternalOp):
 
     updates = operand_def(TENSOR)
     indices = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = (
         f"$updates `,` $indices{AXIS_FORMAT} `:` "
         "type($updates) `,` type($indices) `->` type($result)"
@@ -87,15 +86,6 @@ class ScatterAlongAxisOp(InternalOp):
             properties={"axis": axis_attribute(axis)},
             result_types=[to_ir(type_.with_dims(dims))],
         )
-
-    @property
-    def axis_value(self) -> int:
-        """The axis of the result that the indices run along."""
-        return self.axis.value.data
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
     def check_types(self) -> TensorType:
         """The updates' type, with any size at the axis."""

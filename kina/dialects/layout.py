@@ -6,7 +6,7 @@ A *window* is a range of one axis. `slice` and `update` check where theirs start
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, IntegerAttr, StringAttr, i64
@@ -28,10 +28,13 @@ from kina import dtypes
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
+    AxisOp,
     KinaOp,
     Value,
     axis_attribute,
     axis_prop,
+    dim_attribute,
+    dim_value,
     inferred,
 )
 from kina.dialects.elementwise import ConstantOp
@@ -42,12 +45,11 @@ from kina.types import Dim, TensorType
 
 
 @irdl_op_definition
-class IotaOp(KinaOp):
+class IotaOp(AxisOp):
     """The position along `axis` at every place, I64."""
 
     name = "kina.iota"
 
-    axis = axis_prop()
     assembly_format = f"{AXIS_FORMAT} `:` type($result)"
 
     traits = traits_def(Pure())
@@ -55,11 +57,6 @@ class IotaOp(KinaOp):
     def __init__(self, dims: Sequence[Dim], axis: int) -> None:
         result = inferred("iota", [], {"dims": tuple(dims), "axis": axis})
         super().__init__(properties={"axis": axis_attribute(axis)}, result_types=[result])
-
-    @property
-    def axis_value(self) -> int:
-        """The axis that is counted along."""
-        return self.axis.value.data
 
     def rule_attributes(self) -> Attributes:
         """The dimensions and the axis."""
@@ -99,13 +96,12 @@ class TransposeOp(KinaOp):
 
 
 @irdl_op_definition
-class ConcatOp(KinaOp):
+class ConcatOp(AxisOp):
     """The inputs one after the other along `axis`."""
 
     name = "kina.concat"
 
     inputs = var_operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = f"$inputs{AXIS_FORMAT} `:` type($inputs) `->` type($result)"
 
     traits = traits_def(Pure())
@@ -116,25 +112,9 @@ class ConcatOp(KinaOp):
             operands=[inputs], properties={"axis": axis_attribute(axis)}, result_types=[result]
         )
 
-    @property
-    def axis_value(self) -> int:
-        """The axis that grows."""
-        return self.axis.value.data
 
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
-
-
-class _Window(KinaOp, ABC):
+class _Window(AxisOp, ABC):
     """An operation on a range of `axis` that starts at an operand."""
-
-    axis = axis_prop()
-
-    @property
-    def axis_value(self) -> int:
-        """The axis that the window lies in."""
-        return self.axis.value.data
 
     @property
     def position(self) -> SSAValue:
@@ -152,9 +132,9 @@ class _Window(KinaOp, ABC):
         return from_ir(self.operands[0].type)
 
     @property
+    @abstractmethod
     def size(self) -> Dim:
         """How much of the axis the window is."""
-        raise NotImplementedError
 
     def verify_(self) -> None:
         """The type rule, and a start that is known."""
@@ -257,10 +237,6 @@ class UpdateLike(_Window, ABC):
         """The checked operation that it is, or is a half of."""
         return "update"
 
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
-
 
 @irdl_op_definition
 class UpdateOp(UpdateLike):
@@ -304,8 +280,8 @@ class CheckWindowOp(IRDLOperation):
             properties={
                 "what": StringAttr(what),
                 "axis": axis_attribute(axis),
-                "size": _dim_attribute(size),
-                "within": _dim_attribute(within),
+                "size": dim_attribute(size),
+                "within": dim_attribute(within),
             },
         )
 
@@ -317,12 +293,12 @@ class CheckWindowOp(IRDLOperation):
     @property
     def size_value(self) -> Dim:
         """The size of the window."""
-        return _dim_value(self.size)
+        return dim_value(self.size)
 
     @property
     def within_value(self) -> Dim:
         """The size of the axis."""
-        return _dim_value(self.within)
+        return dim_value(self.within)
 
     def verify_(self) -> None:
         """The start is a rank-0 I64."""
@@ -345,22 +321,14 @@ class PositionOp(IRDLOperation):
 
     def __init__(self, at: Dim) -> None:
         result = to_ir(TensorType(dtypes.I64, ()))
-        super().__init__(properties={"at": _dim_attribute(at)}, result_types=[result])
+        super().__init__(properties={"at": dim_attribute(at)}, result_types=[result])
 
     @property
     def at_value(self) -> Dim:
         """The size."""
-        return _dim_value(self.at)
+        return dim_value(self.at)
 
     def verify_(self) -> None:
         """The result is a rank-0 I64."""
         if (result := from_ir(self.result.type)) != TensorType(dtypes.I64, ()):
             raise VerifyException(f"position: result has type {result}, expected tensor<I64, []>")
-
-
-def _dim_attribute(dim: Dim) -> StringAttr | IntegerAttr[I64]:
-    return StringAttr(dim) if isinstance(dim, str) else IntegerAttr(dim, i64)
-
-
-def _dim_value(attribute: StringAttr | IntegerAttr[I64]) -> Dim:
-    return attribute.data if isinstance(attribute, StringAttr) else attribute.value.data

@@ -10,20 +10,17 @@ from xdsl.traits import Pure
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
-    KinaOp,
+    AxisOp,
     Value,
     axis_attribute,
-    axis_prop,
     inferred,
 )
-from kina.rules import Attributes
 
 
-class NormalizeOp(KinaOp, ABC):
+class NormalizeOp(AxisOp, ABC):
     """An operation along `axis` whose result has the operand's type."""
 
     operand = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = f"$operand{AXIS_FORMAT} `:` type($operand) `->` type($result)"
 
     traits = traits_def(Pure())
@@ -34,15 +31,6 @@ class NormalizeOp(KinaOp, ABC):
         super().__init__(
             operands=[operand], properties={"axis": axis_attribute(axis)}, result_types=[result]
         )
-
-    @property
-    def axis_value(self) -> int:
-        """The normalised axis."""
-        return self.axis.value.data
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
 
 @irdl_op_definition

@@ -13,10 +13,9 @@ from xdsl.utils.str_enum import StrEnum
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
-    KinaOp,
+    AxisOp,
     Value,
     axis_attribute,
-    axis_prop,
     inferred,
 )
 from kina.rules import Attributes
@@ -43,12 +42,11 @@ class ReductionKindAttr(EnumAttribute[ReductionKind], SpacedOpaqueSyntaxAttribut
     name = "kina.reduction_kind"
 
 
-class ReductionOp(KinaOp, ABC):
+class ReductionOp(AxisOp, ABC):
     """A reduction of each fiber along `axis`."""
 
     kind = prop_def(ReductionKindAttr)
     operand = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = f"$kind $operand{AXIS_FORMAT} `:` type($operand) `->` type($result)"
 
     traits = traits_def(Pure())
@@ -61,11 +59,6 @@ class ReductionOp(KinaOp, ABC):
             "axis": axis_attribute(axis),
         }
         super().__init__(operands=[operand], properties=properties, result_types=[result])
-
-    @property
-    def axis_value(self) -> int:
-        """The reduced axis."""
-        return self.axis.value.data
 
     def rule_attributes(self) -> Attributes:
         """The kind and the axis."""

@@ -11,22 +11,21 @@ from xdsl.traits import Pure
 from kina.dialects.base import (
     AXIS_FORMAT,
     TENSOR,
-    KinaOp,
+    AxisOp,
     Value,
     axis_attribute,
-    axis_prop,
     inferred,
     kina_type_of,
 )
 from kina.dialects.internal import InternalOp
 from kina.dialects.types import to_ir
 from kina.dtypes import F32
-from kina.rules import Attributes, RuleError, check_axis
+from kina.rules import RuleError, check_axis
 from kina.types import TensorType
 
 
 @irdl_op_definition
-class CumsumOp(KinaOp):
+class CumsumOp(AxisOp):
     """The sums of the first 1, 2, … elements of each fiber along `axis`.
 
     One chain of additions from +0.0, in order (`kina/order.py`); integers wrap.
@@ -35,7 +34,6 @@ class CumsumOp(KinaOp):
     name = "kina.cumsum"
 
     operand = operand_def(TENSOR)
-    axis = axis_prop()
     assembly_format = f"$operand{AXIS_FORMAT} `:` type($operand) `->` type($result)"
 
     traits = traits_def(Pure())
@@ -47,29 +45,9 @@ class CumsumOp(KinaOp):
             result_types=[inferred("cumsum", [operand], {"axis": axis})],
         )
 
-    @property
-    def axis_value(self) -> int:
-        """The axis along which it runs."""
-        return self.axis.value.data
 
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
-
-
-class AlongAxisOp(InternalOp, ABC):
+class AlongAxisOp(AxisOp, InternalOp, ABC):
     """An internal operation along `axis` whose result has the type of its first operand."""
-
-    axis = axis_prop()
-
-    @property
-    def axis_value(self) -> int:
-        """The axis along which it runs."""
-        return self.axis.value.data
-
-    def rule_attributes(self) -> Attributes:
-        """The axis."""
-        return {"axis": self.axis_value}
 
     def check_types(self) -> TensorType:
         """The first operand's type."""

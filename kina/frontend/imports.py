@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,14 +100,6 @@ def link(source: Source) -> Source:
     return LinkedSource(tuple(linker.files), tuple(linker.imports))
 
 
-def paths_in(tokens: list[Token]) -> Iterator[Token]:
-    """The path of every import, in order: imports come before all else."""
-    for word, path in zip(tokens[::2], tokens[1::2], strict=False):
-        if word.text != IMPORT or path.kind.name != "PATH":
-            return
-        yield path
-
-
 @dataclass
 class _Linker:
     """Reads files, each after those that it imports."""
@@ -123,7 +114,7 @@ class _Linker:
     def read(self, source: Source, chain: list[tuple[Path, Source]]) -> int:
         """Read what `source` imports, then add it; where it stands."""
         # What is in the cache and imports nothing needs no lexer.
-        from kina.frontend.lexer import tokenize
+        from kina.frontend.lexer import paths_in, tokenize
 
         tokens = paths_in(tokenize(source, Report(source)))
         if source.path is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -168,3 +169,11 @@ def _explain_character(character: str) -> tuple[str, str | None]:
         meant = _LOOKALIKES[character]
         return message, f"write {meant}" if meant == "a space" else f"did you mean `{meant}`?"
     return message, _FOREIGN.get(character)
+
+
+def paths_in(tokens: list[Token]) -> Iterator[Token]:
+    """The path of every import of a file, in order: imports come before all else."""
+    for word, path in zip(tokens[::2], tokens[1::2], strict=False):
+        if word.text != IMPORT or path.kind is not TokenKind.PATH:
+            return
+        yield path

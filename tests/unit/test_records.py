@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -48,8 +47,21 @@ class Layer:
     attention: Any
 
 
-Attention = namedtuple("Attention", ["lambda_", "wq"])  # noqa: PYI024
-TWO = namedtuple("TWO", ["norm", "more"])(NORM, NORM)  # noqa: PYI024
+class Attention(NamedTuple):
+    """The keyword with its `_`, and the fields in another order."""
+
+    lambda_: Any
+    wq: Any
+
+
+class Other(NamedTuple):
+    """One field of the record, and one that it has not."""
+
+    norm: Any
+    more: Any
+
+
+TWO = Other(NORM, NORM)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +120,10 @@ def test_the_sizes_of_a_record(module: kina.Module) -> None:
     [
         ({"norm": NORM}, "loss: parameter 'p' misses field 'attention' of Layer"),
         ({**LAYER, "z": X}, "loss: parameter 'p' has a field 'z' that Layer has not"),
-        (TWO, "misses field 'attention' of Layer and has a field 'more' that Layer has not"),
+        (
+            Other(NORM, NORM),
+            "misses field 'attention' of Layer and has a field 'more' that Layer has not",
+        ),
         ({**LAYER, "attention": X}, "'p.attention': expected a record Attention, got ndarray"),
         ({**LAYER, "attention": {"wq": WQ}}, "'p.attention' misses field 'lambda'"),
         ({**LAYER, "norm": X[:2]}, "'D' is 3 in parameter 'p.attention.wq' and 2 in .*'p.norm'"),
