@@ -41,7 +41,7 @@ class FoldOp(FunctionUser, IRDLOperation):
     Results: the carried values after the last layer; then what else the callee gives, stacked
     along a layer axis; then, for each position in `kept`, the carried values that each layer
     took, stacked. `reverse` goes from the last layer to the first. The language has one carried
-    value and neither of the others: those are for gradients.
+    value and stacks; the rest is for gradients.
     """
 
     name = "kina.fold"

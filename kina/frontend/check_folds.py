@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kina.calls import substitute
-from kina.folds import FoldTypes, check_invariant
+from kina.folds import FoldTypes, check_invariant, stack_of
 from kina.frontend.arguments import Bound, Shape, bind_arguments
 from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.context import Context, Known
-from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, flatten, type_of
+from kina.frontend.meaning import (
+    WRONG,
+    Meaning,
+    RecordValue,
+    TupleValue,
+    build,
+    flatten,
+    type_of,
+)
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import FoldFunction, Value
 from kina.ops import OPS
 from kina.rules import RuleError
-from kina.types import Signature
+from kina.types import Dim, RecordType, Signature, TupleType, Type, map_tensors
+from kina.types import flatten as flat_types
 
 FOLD = "fold"
 _SHAPE = Shape(("block", "x"), ("over", "with"), optional=("with",))
@@ -127,23 +136,19 @@ class FoldChecker:
                     "expected tensors only",
                     help="a tensor that has the dimension binds its size",
                 )
-            if len(signature.results) != 1:
-                raise RuleError(
-                    f"{signature.name} returns {len(signature.results)} values, expected one: "
-                    "the x of the next layer"
-                )
             binding = types.bind(signature.name, parameters)
-            given = [substitute(result, binding) for result in signature.results]
-            check_invariant(signature.name, types.carried, given)
+            given = map_tensors(signature.result, lambda type_: substitute(type_, binding))
+            check_invariant(signature.name, types.carried, flat_types(_first(given)))
         except RuleError as error:
             self._report_rule(error, known, signature, operands, bound)
             return WRONG
         ((x,), over, whole) = values
-        result = Value(x.type)
+        result = _of_layers(given, types.layers())
+        results = tuple(Value(type_) for type_ in flat_types(result))
         self._context.body.append(
-            FoldFunction(signature.name, x, tuple(over), tuple(whole), result, node.callee.extent)
+            FoldFunction(signature.name, x, tuple(over), tuple(whole), results, node.callee.extent)
         )
-        return result
+        return build(result, iter(results))
 
     def _report_rule(
         self,
@@ -159,3 +164,23 @@ class FoldChecker:
         notes = [self._report.note(f"{signature} is defined here", known.name.extent)]
         notes += self._context.scope.declared(place)
         self._report.error(f"{FOLD}: {error.message}", place.extent, notes, error.help)
+
+
+def _first(given: Type) -> Type:
+    """What a layer gives for the x of the next one; a `RuleError` for a record."""
+    first = given.items[0] if isinstance(given, TupleType) else given
+    if isinstance(first, RecordType):
+        raise RuleError(
+            f"the function gives a record {first.name} first, expected a tensor: "
+            "the x of the next layer"
+        )
+    return first
+
+
+def _of_layers(given: Type, layers: Dim) -> Type:
+    """What a fold gives: the last x, and of all else that a layer gives one for each layer."""
+    if not isinstance(given, TupleType):
+        return given
+    first, *rest = given.items
+    stacks = (map_tensors(item, lambda type_: stack_of(layers, type_)) for item in rest)
+    return TupleType((first, *stacks))

@@ -84,8 +84,7 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
             case CallFunction() | Differentiate():
                 origins.update(_call(instruction, origins, known[instruction.callee]))
             case FoldFunction():
-                (layer,) = known[instruction.callee]
-                origins[instruction.result] = _fold(instruction, origins, layer)
+                origins.update(_fold(instruction, origins, known[instruction.callee]))
     if len(function.results) != len(function.signature.results):
         return [_NOTHING] * len(function.signature.results)  # its error is reported elsewhere
     return [origins[result] for result in function.results]
@@ -103,14 +102,18 @@ def _call(
     return dict(zip(call.results, found, strict=True))
 
 
-def _fold(fold: FoldFunction, origins: Mapping[Value, _Origin], layer: _Origin) -> _Origin:
+def _fold(
+    fold: FoldFunction, origins: Mapping[Value, _Origin], layer: Sequence[_Origin]
+) -> dict[Value, _Origin]:
     """The origin of x grows until it holds for every layer."""
     x, *others = (origins[operand] for operand in fold.operands)
 
     def next_layer(carried: Sequence[_Origin]) -> Sequence[_Origin]:
-        return [_union([*carried, _through_call(layer, [*carried, *others])])]
+        return [_union([*carried, _through_call(layer[0], [*carried, *others])])]
 
-    return _through_call(layer, [*settle([x], next_layer), *others])
+    operands = [*settle([x], next_layer), *others]
+    found = [_through_call(origin, operands) for origin in layer]
+    return dict(zip(fold.results, found, strict=True))
 
 
 def _through_call(origin: _Origin, operands: Sequence[_Origin]) -> _Origin:

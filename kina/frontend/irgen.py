@@ -127,9 +127,9 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
             op = _call(instruction, values)
         case FoldFunction():
             over, whole = ([values[v] for v in vs] for vs in (instruction.over, instruction.whole))
-            type_ = to_ir(instruction.result.type)
-            op = FoldOp(instruction.callee, [values[instruction.x]], over, whole, [type_])
-            values[instruction.result] = op.results[0]
+            types = [to_ir(result.type) for result in instruction.results]
+            op = FoldOp(instruction.callee, [values[instruction.x]], over, whole, types)
+            values.update(zip(instruction.results, op.results, strict=True))
     return op
 
 

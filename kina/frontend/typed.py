@@ -69,13 +69,14 @@ class Differentiate(NamedTuple):
 
 
 class FoldFunction(NamedTuple):
-    """A function applied layer after layer: `x` becomes what it returns."""
+    """A function applied layer after layer: `x` becomes the first tensor that it returns."""
 
     callee: str
     x: Value
     over: tuple[Value, ...]
     whole: tuple[Value, ...]
-    result: Value
+    results: tuple[Value, ...]
+    """The last x, then stacks of what else each layer gives."""
     extent: Extent
 
     @property
@@ -105,7 +106,7 @@ class TypedFunction:
         """The parameters and the results of every instruction."""
         yield from self.parameters
         for instruction in self.body:
-            if isinstance(instruction, Apply | Constant | FoldFunction):
+            if isinstance(instruction, Apply | Constant):
                 yield instruction.result
             else:
                 yield from instruction.results

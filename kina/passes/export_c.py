@@ -16,7 +16,9 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp, IndexCastOp, MuliOp
 from xdsl.dialects.bufferization import MaterializeInDestinationOp, ToTensorOp
 from xdsl.dialects.builtin import (
+    I64,
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     IndexType,
     IntegerAttr,
@@ -43,7 +45,7 @@ from kina.passes.derived_sizes import derive, derived
 from kina.passes.exporting_calls import Callee, invoke
 from kina.passes.exporting_folds import call_in, invoke_layers
 from kina.passes.located import stamp
-from kina.passes.lowering.functions import ALIASES, READ_SIZES
+from kina.passes.lowering.functions import ALIASES, CHECKED, READ_SIZES
 from kina.types import Dim
 
 OUTPUT_ATTRIBUTES = DictionaryAttr({"llvm.noalias": UnitAttr()})
@@ -58,6 +60,12 @@ def read_aliases(function: FuncOp) -> tuple[tuple[int, int], ...]:
         "ArrayAttr[ArrayAttr[IntegerAttr]]", function.attributes.get(ALIASES, ArrayAttr([]))
     )
     return tuple((pair.data[0].value.data, pair.data[1].value.data) for pair in pairs)
+
+
+def read_checked(function: FuncOp) -> Sequence[int]:
+    """The parameters that decide whether a check fails, as lower-kina says."""
+    checked = function.attributes.get(CHECKED)
+    return cast("DenseArrayBase[I64]", checked).get_values() if checked is not None else ()
 
 
 def read_dims(function: FuncOp, key: str) -> list[list[Dim]]:

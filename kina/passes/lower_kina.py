@@ -20,6 +20,7 @@ from kina.dialects.callee import size_parameters
 from kina.passes.decompose_kina import DECOMPOSITIONS
 from kina.passes.located import rewrite
 from kina.passes.lowering.functions import is_kina, lower_function
+from kina.passes.lowering.updates import contracts_of
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,11 @@ class LowerKina(ModulePass):
             for child in op.ops
             if isinstance(child, FuncOp)
         }
+        contracts = contracts_of(
+            {child.sym_name.data: child for child in op.ops if isinstance(child, FuncOp)}
+        )
         for function in functions:
-            lowered = lower_function(function, callees, sizes, self.fast)
+            lowered = lower_function(function, callees, sizes, contracts, self.fast)
             Rewriter.insert_op(lowered, InsertPoint.before(function))
             function.detach()
             function.erase()

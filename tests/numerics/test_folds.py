@@ -100,6 +100,21 @@ let rows = fn(x: F32[T + 1], w: F32[2 * T, T]) -> F32[T + 1] {
   fold(row, x, over=[w])
 }
 let drows = reverseMode(rows)
+type Pair = { twice: F32[N], index: I64[] }
+let several = fn(x: F32[N], w: F32[N], i: I64[]) -> (F32[N], F32[], Pair) {
+  let y = x * w + w in
+  (y, (y * x).reduce(op=sum, axis=0), Pair(twice=y + y, index=i + y.reduce(op=argmax, axis=0)))
+}
+let stacks = fn(x: F32[N], w: F32[L, N], i: I64[L]) -> (F32[N], F32[L], F32[L, N], I64[L]) {
+  let (last, sums, pair) = fold(several, x, over=[w, i]) in
+  (last, sums * 2.0, pair.twice, pair.index)
+}
+let energy = fn(x: F32[N], w: F32[L, N], i: I64[L]) -> F32[] {
+  let (last, sums, pair) = fold(several, x, over=[w, i]) in
+  last.reduce(op=sum, axis=0) + (sums * sums).reduce(op=sum, axis=0)
+    + (pair.twice * w).reduce(op=sum, axis=0).reduce(op=sum, axis=0)
+}
+let denergy = reverseMode(energy)
 """)
 
 
@@ -133,6 +148,9 @@ CALLS: dict[str, tuple[object, ...]] = {
     "ddoubled": (normal(3), normal(4, 3), normal(3, seed=5)),
     "dkeeping": (normal(3), normal(4, 3), normal(3, seed=5)),
     "dlast": (normal(3), normal(4, 3), normal(3, seed=5)),
+    "stacks": (normal(3), normal(4, 3), np.arange(4)),
+    "energy": (normal(3), normal(4, 3), np.arange(4)),
+    "denergy": (normal(3), normal(4, 3), np.arange(4)),
     "rows": (normal(4), normal(6, 3)),
     "drows": (normal(4), normal(6, 3), normal(4, seed=5)),
 }
@@ -186,6 +204,18 @@ def test_any_number_of_layers(module: kina.Module, layers: int) -> None:
         expected = expected * weight + weight
     assert module.horner(x, w) == expected
     assert module.digits(np.array([0]), np.array([[1], [2], [3], [4]])) == [1234]
+
+
+def test_what_each_layer_gives_is_stacked(module: kina.Module) -> None:
+    x, w, i = CALLS["stacks"]
+    last, sums, twice, index = module.stacks(x, w, i)
+    for layer, (weight, number) in enumerate(zip(w, i, strict=True)):
+        y = x * weight + weight
+        assert twice[layer].tobytes() == (y + y).tobytes()
+        assert sums[layer] == pytest.approx(2 * float((y * x).sum()), rel=1e-6)
+        assert index[layer] == number + y.argmax()
+        x = y
+    assert last.tobytes() == x.tobytes()
 
 
 def float64_loss(x: np.ndarray, w: np.ndarray, m: np.ndarray) -> float:

@@ -24,6 +24,18 @@ ROW = f"k: {FULL}, x: tensor<F32, [1, D]>, i: tensor<I64, []>"
 CACHES = f"k: {FULL}, v: {FULL}, x: tensor<F32, [1, D]>, i: tensor<I64, []>"
 
 
+LAYER = (
+    f"let _layer = fn(x: tensor<F32, [1, D]>, k: {FULL}, i: tensor<I64, []>) -> "
+    f"(tensor<F32, [1, D]>, {FULL}) {{ let k = k.update(x, at=i, axis=0) in "
+    "(x * 0.5 + k.reduce_keep(op=max, axis=0), k) }\n"
+    f"let _chosen = fn(x: tensor<F32, [1, D]>, k: {FULL}, i: tensor<I64, []>) -> "
+    f"(tensor<F32, [1, D]>, {FULL}) {{ let j = x.reduce(op=argmax, axis=1).reshape([]).clamp(0, 1) "
+    "in let k = k.update(x, at=i - i + j, axis=0) in (x + k.reduce_keep(op=max, axis=0), k) }\n"
+)
+"""One layer with a cache: where it writes is the same for all layers, or is not."""
+STACK = "tensor<F32, [2, T, D]>"
+STACKS = f"x: tensor<F32, [1, D]>, k: {STACK}, i: tensor<I64, []>"
+
 SHARED: dict[str, tuple[str, list[tuple[int, int]]]] = {
     "put": (f"({ROW}) -> {FULL} {{ k.update(x, at=i, axis=0) }}", [(0, 0)]),
     "columns": (
@@ -89,6 +101,37 @@ SHARED: dict[str, tuple[str, list[tuple[int, int]]]] = {
         "(a, a.take_along_axis(a.reduce(op=max, axis=0), axis=0)) }",
         [],
     ),
+    "in a fold": (
+        f"({STACKS}) -> (tensor<F32, [1, D]>, {STACK}) {{ fold(_layer, x, over=[k], with=[i]) }}",
+        [(1, 1)],
+    ),
+    "in a fold that is called": (
+        f"({STACKS}) -> ({STACK}, tensor<F32, [1, D]>) "
+        "{ let (y, k) = in_a_fold(x, k, i) in (k, y + x) }",
+        [(1, 0)],
+    ),
+    "in a fold of folds": (
+        "(x: tensor<F32, [1, D]>, k: tensor<F32, [3, 2, T, D]>, i: tensor<I64, []>) -> "
+        "(tensor<F32, [1, D]>, tensor<F32, [3, 2, T, D]>) "
+        "{ fold(in_a_fold, x, over=[k], with=[i]) }",
+        [(1, 1)],
+    ),
+    "in a fold where layers choose": (
+        f"({STACKS}) -> (tensor<F32, [1, D]>, {STACK}) {{ fold(_chosen, x, over=[k], with=[i]) }}",
+        [],
+    ),
+    "in a fold and read": (
+        f"({STACKS}) -> (tensor<F32, [1, D]>, {STACK}, {STACK}) "
+        "{ let (y, c) = fold(_layer, x, over=[k], with=[i]) in (y, c, c + k) }",
+        [],
+    ),
+    "in a fold and checked": (
+        f"({STACKS}) -> (tensor<F32, [1, D]>, {STACK}, tensor<F32, [1]>) "
+        "{ let (y, k) = fold(_layer, x, over=[k], with=[i]) in "
+        "(y, k, y.take_along_axis(k.reduce(op=argmax, axis=1).reshape([2 * D]).slice("
+        "axis=0, start=0, size=1).clamp(0, 1), axis=1)) }",
+        [],
+    ),
     "twice": (
         f"({ROW}) -> ({FULL}, {FULL}) {{ (k.update(x, at=i, axis=0), k.update(x, at=0, axis=0)) }}",
         [(0, 0)],
@@ -101,7 +144,7 @@ NAMES = {name: name.replace(" ", "_").replace(",", "") for name in SHARED}
 
 def program() -> str:
     texts = [f"let {NAMES[name]} = fn{text}" for name, (text, _) in SHARED.items()]
-    return "\n".join([*texts, *(dtype_source(dtype) for dtype in DTYPES)])
+    return LAYER + "\n".join([*texts, *(dtype_source(dtype) for dtype in DTYPES)])
 
 
 def dtype_source(dtype: str) -> str:
@@ -183,6 +226,17 @@ def test_a_bad_position_changes_nothing() -> None:
             function(k, v, x, np.int64(bad), out=(k, None, v))
     assert np.array_equal(k, copies[0])
     assert np.array_equal(v, copies[1])
+
+
+def test_a_bad_position_in_a_fold_changes_nothing() -> None:
+    for name in ("in_a_fold", "in_a_fold_of_folds"):
+        function = module()[name]
+        x, k, _ = arguments(function, 0, {"T": 4, "D": 3})
+        copy, row = k.copy(), np.full_like(x, 7)
+        with pytest.raises(kina.KinaIndexError, match=r"at 4 is outside 0 \.\. 3"):
+            function(x, k, np.int64(4), out=(row, k))
+        assert np.array_equal(k, copy)
+        assert np.array_equal(row, np.full_like(x, 7))
 
 
 def test_every_other_overlap_is_refused() -> None:

@@ -8,6 +8,7 @@ from xdsl.dialects import tensor
 from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     FunctionType,
     IntegerAttr,
     LocationAttr,
@@ -26,10 +27,11 @@ from kina.dialects.types import LayoutAttr, from_ir
 from kina.dims import is_symbol
 from kina.passes.builder import INDEX, Builder
 from kina.passes.lowering.context import Lowering
+from kina.passes.lowering.contracts import Contract, Contracts
 from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type
 from kina.passes.lowering.table import LOWERINGS
-from kina.passes.lowering.updates import Updates, aliases
+from kina.passes.lowering.updates import Updates
 from kina.requirements import Requirement
 from kina.status import BAD_SIZE, STATUS
 from kina.types import Dim, Placement
@@ -38,6 +40,9 @@ from kina.types import TensorType as KinaType
 PARAMETER_NAME = "kina.name"
 ALIASES = "aliases"
 """The attribute with the parameters and results that may be one memory, in pairs."""
+
+CHECKED = "checked_parameters"
+"""The attribute with the parameters that decide whether a check fails."""
 
 READ_SIZES = "size_parameters"
 """The attribute of a lowered function with the names of its `size` parameters."""
@@ -65,6 +70,7 @@ def lower_function(
     function: FuncOp,
     callees: Mapping[str, FunctionType],
     size_parameters: Mapping[str, Sequence[str]],
+    contracts: Contracts,
     fast: bool,
 ) -> FuncOp:
     """The function on plain tensors; a KinaTypeError where there is no code generator.
@@ -81,14 +87,15 @@ def lower_function(
         function.sym_visibility,
     )
     new.location = function.location
-    new.attributes = {**function.attributes, **_contract(function, inputs, outputs)}
+    new.attributes = {**function.attributes, **_written(function, inputs, outputs)}
+    new.attributes |= _promises(contracts[function.sym_name.data])
     new.attributes.pop(REQUIRES, None)
     if new.attributes.pop(SIZE_PARAMETERS, None) is not None:
         new.attributes[READ_SIZES] = ArrayAttr(StringAttr(size) for size in sizes)
     if function.body.blocks:
         block = Block(arg_types=arguments)
         state = Lowering(Builder(block, function.location), fast, callees, size_parameters)
-        _lower_body(function, state, inputs, sizes)
+        _lower_body(function, state, inputs, sizes, contracts)
         new.body.add_block(block)
     return new
 
@@ -142,7 +149,7 @@ def parameter_names(function: FuncOp) -> list[str]:
     ]
 
 
-def _contract(
+def _written(
     function: FuncOp, inputs: Sequence[KinaType], outputs: Sequence[KinaType]
 ) -> dict[str, Attribute]:
     """What later passes need and plain tensor types do not say."""
@@ -151,14 +158,16 @@ def _contract(
         "parameter_dims": ArrayAttr(_dims(type_.dims) for type_ in inputs),
         "parameter_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in inputs),
         "result_dims": ArrayAttr(_dims(type_.dims) for type_ in outputs),
-        **_aliases(function),
         "result_dtypes": ArrayAttr(StringAttr(type_.dtype.name) for type_ in outputs),
     }
 
 
-def _aliases(function: FuncOp) -> dict[str, Attribute]:
-    pairs = [ArrayAttr(IntegerAttr(place, i64) for place in pair) for pair in aliases(function)]
-    return {ALIASES: ArrayAttr(pairs)} if pairs else {}
+def _promises(contract: Contract) -> dict[str, Attribute]:
+    pairs = [ArrayAttr(IntegerAttr(place, i64) for place in pair) for pair in contract.shared]
+    shared: dict[str, Attribute] = {ALIASES: ArrayAttr(pairs)} if pairs else {}
+    if contract.checked:
+        shared[CHECKED] = DenseArrayBase.from_list(i64, sorted(contract.checked))
+    return shared
 
 
 def _dims(dims: Sequence[Dim]) -> ArrayAttr[Attribute]:
@@ -168,7 +177,11 @@ def _dims(dims: Sequence[Dim]) -> ArrayAttr[Attribute]:
 
 
 def _lower_body(
-    function: FuncOp, state: Lowering, inputs: Sequence[KinaType], sizes: Sequence[str]
+    function: FuncOp,
+    state: Lowering,
+    inputs: Sequence[KinaType],
+    sizes: Sequence[str],
+    contracts: Contracts,
 ) -> None:
     if len(function.body.blocks) != 1:
         raise refusal(
@@ -176,7 +189,7 @@ def _lower_body(
             f"function {function.sym_name.data} has {len(function.body.blocks)} blocks, expected 1",
         )
     old, arguments = function.body.block, state.builder.block.args
-    updates = Updates(old)
+    updates = Updates(old, contracts)
     state.taking = updates.taking
     for before, after in zip(old.args, arguments, strict=False):
         after.location = before.location

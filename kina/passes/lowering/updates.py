@@ -7,7 +7,7 @@ parameter copies it first, unless it is the result's memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -17,11 +17,16 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Pure
 
-from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import ConcatOp, OverwriteOp
-
-Pair = tuple[int, int]
-"""A parameter and a result that may be one memory."""
+from kina.passes.lowering.contracts import (
+    Contract,
+    Contracts,
+    Pair,
+    callees_of,
+    checked_operands,
+    checked_parameters,
+    passed_on,
+)
 
 
 @dataclass
@@ -29,6 +34,8 @@ class Updates:
     """The operations of a function in the order in which they are to run."""
 
     block: Block
+    contracts: Contracts
+    """Of what the function calls."""
     taking: set[Operation] = field(default_factory=set[Operation])
     """The updates that take their operand."""
     _after: dict[Operation, list[Operation]] = field(
@@ -54,7 +61,7 @@ class Updates:
         if op.operand in (op.new, op.at):
             return False
         later = self._reached(op)
-        if others and any(_is_checked_on(reached, later) for reached in later):
+        if others and any(self._is_checked_on(reached, later) for reached in later):
             return False  # what a check needs runs before all else
         return not any(reader in later for reader in others)
 
@@ -105,9 +112,25 @@ class Updates:
             if not updates or not isinstance(root, BlockArgument) or root.index in found:
                 continue
             written = _data_reached(updates)
-            if not any(_is_checked_on(op, written) for op in written):
+            if not any(self._is_checked_on(op, written) for op in written):
                 found[root.index] = position
-        return sorted(found.items())
+        return sorted((self._passed_on(last) | found).items())
+
+    def _passed_on(self, end: ReturnOp) -> dict[int, int]:
+        """The pairs of what is called."""
+        found: dict[int, int] = {}
+        for op in self._ops:
+            for parameter, result in passed_on(op, self.contracts):
+                written = _data_reached([op]) - {op}
+                if result in end.operands and not any(
+                    self._is_checked_on(other, {op, *written}) for other in written
+                ):
+                    found[parameter.index] = end.operands.index(result)
+        return found
+
+    def _is_checked_on(self, op: Operation, written: AbstractSet[Operation]) -> bool:
+        """Whether an operation can fail by what others compute."""
+        return any(value.owner in written for value in checked_operands(op, self.contracts))
 
     def _root(self, value: SSAValue) -> tuple[SSAValue, list[Operation]]:
         """What a chain of updates that take each other's results starts from."""
@@ -118,9 +141,27 @@ class Updates:
         return value, updates
 
 
-def aliases(function: FuncOp) -> list[Pair]:
-    """Which parameter of a kina function may be the memory of which result."""
-    return Updates(function.body.block).pairs() if len(function.body.blocks) == 1 else []
+def contracts_of(functions: Mapping[str, FuncOp]) -> Contracts:
+    """What callers of kina functions may rely on; without recursion: chains may be long."""
+    known: dict[str, Contract] = {}
+    pending = list(functions)
+    while pending:
+        name = pending[-1]
+        missing = [callee for callee in callees_of(functions[name]) if callee not in known]
+        if name not in known and missing:
+            pending += missing
+            continue
+        pending.pop()
+        if name not in known:
+            known[name] = _contract(functions[name], known)
+    return known
+
+
+def _contract(function: FuncOp, known: Contracts) -> Contract:
+    if len(function.body.blocks) != 1:
+        return Contract()
+    pairs = Updates(function.body.block, known).pairs()
+    return Contract(pairs, checked_parameters(function, known))
 
 
 def _is_memory(value: SSAValue) -> bool:
@@ -147,16 +188,3 @@ def _data_reached(sources: Iterable[Operation]) -> set[Operation]:
                 reached.add(user)
                 pending.append(user)
     return reached
-
-
-def _is_checked_on(op: Operation, written: AbstractSet[Operation]) -> bool:
-    """Whether an operation can fail by what others compute."""
-    if op.has_trait(Pure) or isinstance(op, ReturnOp):
-        return False
-    return any(operand.owner in written for operand in _checked(op))
-
-
-def _checked(op: Operation) -> Sequence[SSAValue]:
-    if isinstance(op, GatherOp | TakeAlongAxisOp | CheckIndicesOp):
-        return [op.indices]
-    return op.operands

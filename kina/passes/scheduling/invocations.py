@@ -12,6 +12,7 @@ from xdsl.traits import SymbolTable
 from kina.dialects.invoke import Invocation, InvokeLayersOp
 from kina.passes.assert_to_status import SETTLED, messages_of
 from kina.passes.builder import Builder
+from kina.passes.export_c import read_checked
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.graph import base_of, owner
@@ -50,13 +51,17 @@ def place_results(function: func.FuncOp, buffers: Buffers) -> None:
 def _is_settled(call: Invocation) -> bool:
     """Whether no index can be found to be bad once the call has begun to write.
 
-    A layer of a fold may fail after the one before it has written.
+    A layer of a fold may fail after the one before it has written, if its checks depend on what
+    changes from layer to layer.
     """
     if SETTLED not in call.attributes:
         return False
+    if not isinstance(call, InvokeLayersOp):
+        return True
     callee = SymbolTable.lookup_symbol(call, call.callee)
     assert isinstance(callee, func.FuncOp)
-    return not isinstance(call, InvokeLayersOp) or not messages_of(callee)
+    changing = call.carried_count + len(call.layered)
+    return not messages_of(callee) or all(at >= changing for at in read_checked(callee))
 
 
 def lower_invocations(block: Block, buffers: Buffers) -> None:
