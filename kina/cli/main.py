@@ -94,6 +94,22 @@ def check(
 
 
 @app.command()
+def fmt(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help=".kina programs, folders of them, or - for stdin."),
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; say what would be, and exit with 1.")
+    ] = False,
+) -> int:
+    """Lay out programs in the one way, with the same tokens and comments."""
+    from kina.cli.fmt import format_files
+
+    return format_files(files, check=check)
+
+
+@app.command()
 def emit(
     file: Program,
     to: Annotated[Stage, typer.Option(help="What to show.")] = Stage.LINALG,

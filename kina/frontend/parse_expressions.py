@@ -31,11 +31,11 @@ MAX_NESTING = 256
 """How deeply brackets and bindings may nest in one another."""
 
 _COMPARED = 3
-_POWERS = {
+POWERS = {
     "||": 1, "&&": 2, **dict.fromkeys(COMPARISONS, _COMPARED), "+": 4, "-": 4, "*": 5, "/": 5,
 }  # fmt: skip
 """How tightly each operator binds."""
-_PREFIXES = {"-": Negate, "!": Not}
+PREFIXES = {"-": Negate, "!": Not}
 _CALLS = frozenset({"(", "."})
 _LISTS = frozenset({"over", "with"})
 """Arguments of `fold` that are lists of values; any other list is one of dimensions."""
@@ -109,7 +109,7 @@ class ExpressionParser:
         waiting: list[tuple[Expr, Token, int]] = []
         while True:
             operand: Expr = self._leaf() or (yield self._unary())
-            power = _POWERS.get(cursor.current.text, 0)
+            power = POWERS.get(cursor.current.text, 0)
             while waiting and waiting[-1][2] >= power:
                 left, operator, _ = waiting.pop()
                 extent = Extent(left.extent.start, operand.extent.end)
@@ -140,18 +140,18 @@ class ExpressionParser:
         return None
 
     def _unary(self) -> Steps[Expr]:
-        return self._prefixed() if self._cursor.at(*_PREFIXES) else self._postfix()
+        return self._prefixed() if self._cursor.at(*PREFIXES) else self._postfix()
 
     def _prefixed(self) -> Steps[Expr]:
         prefixes: list[Token] = []
-        while self._cursor.at(*_PREFIXES):
+        while self._cursor.at(*PREFIXES):
             prefixes.append(self._cursor.advance())
             if len(prefixes) > MAX_NESTING:
                 raise self._too_deep(prefixes[0])
         operand: Expr = yield self._postfix()
         for prefix in reversed(prefixes):
             extent = Extent(prefix.start, operand.extent.end)
-            operand = _PREFIXES[prefix.text](extent, prefix.extent, operand)
+            operand = PREFIXES[prefix.text](extent, prefix.extent, operand)
         return operand
 
     def _postfix(self) -> Steps[Expr]:

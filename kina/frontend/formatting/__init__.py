@@ -1,0 +1,1 @@
+"""The one way to lay out a program: `kina fmt`."""
