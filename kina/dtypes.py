@@ -61,6 +61,14 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Pickled, it is the same row again."""
+        return _row, (self.name,)
+
+
+def _row(name: str) -> DType:
+    return DTYPES[name]
+
 
 def _float(name: str, bits: int, mlir: str, numpy: str, c: str, largest: str = "inf") -> DType:
     return DType(name, Kind.FLOAT, bits, mlir, numpy, c, f"-{largest}", largest, bits)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kina.backend import cache, codegen, dispatch, scratch, threads
+from kina.backend import ahead, cache, codegen, dispatch, scratch, threads
 from kina.backend.c_names import check_symbols
 from kina.backend.exports import chosen
 from kina.backend.metadata import Compiled, CompiledFunction
@@ -33,9 +33,9 @@ def compile_program(
     with ExitStack() as stack:
         tools = _Tools(stack, program, options)
         # Loads xDSL: longer than it takes the tools to load, side by side.
-        from kina.backend.lowering import Lowering
-
-        lowering = Lowering(program)
+        lowering = stack.enter_context(ahead.lowering(program))
+        if ahead.is_started():
+            meanwhile()
         scratch.write(folder / cache.IR, lowering.kina_ir)
         functions: dict[str, CompiledFunction] = {}
         for targets in tools.groups:
@@ -46,7 +46,7 @@ def compile_program(
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
         exported = tuple(functions[name] for name in program.exported)
-        tools.link(exported, folder / options.product.value, options.soname)
+        tools.link(folder / options.product.value, options.soname)
     return Compiled(exported, program.warnings)
 
 
@@ -71,7 +71,8 @@ def _groups(targets: Sequence[Target]) -> list[tuple[Target, ...]]:
     """Targets that have the same code before LLVM: those with exact instructions, and others."""
     emulating = tuple(target for target in targets if target.emulates)
     others = tuple(target for target in targets if not target.emulates)
-    return [group for group in (emulating, others) if group]
+    # The most work first.
+    return sorted(filter(None, (emulating, others)), key=len, reverse=True)
 
 
 class _Tools:
@@ -96,7 +97,15 @@ class _Tools:
         }
         self._pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
         self._parts: list[Future[list[Future[Path]]]] = []
-        self._c_objects: dict[Path, Future[Path]] = {}
+        self._exported = [
+            (options.prefix + program.symbols[name], program.signatures[name])
+            for name in program.exported
+        ]
+        self._dispatch = self._compile_dispatch() if len(self._targets) > 1 else None
+        sized = any(signature.symbols for _, signature in self._exported)
+        # What has sizes of all kinds nearly always shares large ones; a core is free now.
+        self._team = self._compile_pool() if sized and options.threads else None
+        self._has_team = False
 
     def compile(self, group: tuple[Target, ...], code: str) -> None:
         """Begin with a part's code for the targets of one of the groups."""
@@ -106,32 +115,38 @@ class _Tools:
 
     def add_pool(self) -> None:
         """The library will contain the pool of threads."""
-        if threads.POOL not in self._c_objects:
-            self._compile_c(threads.POOL, {threads.MACRO: self._set_threads})
+        self._has_team = True
+        self._team = self._team or self._compile_pool()
 
-    def link(self, functions: Sequence[CompiledFunction], library: Path, soname: str) -> None:
-        """Write a library that exports `functions` alone, once all code is there."""
-        if len(self._targets) > 1:
-            source = self._folder / "dispatch.c"
-            levels = [target.name for target in self._targets]
-            scratch.write(source, dispatch.c_source(functions, levels))
-            self._compile_c(source, {})
+    def link(self, library: Path, soname: str) -> None:
+        """Write a library that exports the functions alone, once all code is there."""
         parts = [part.result() for part in self._parts]
-        objects = [made.result() for part in parts for made in part]
-        objects += [made.result() for made in self._c_objects.values()]
+        made = [each for part in parts for each in part]
+        made += [self._dispatch] if self._dispatch else []
+        made += [self._team] if self._team and self._has_team else []
+        objects = [each.result() for each in made]
         if library.suffix == ".so":
             codegen.link(objects, library, self._targets[0], soname)
         else:
             codegen.merge(objects, library, self._targets[0])
 
-    def _compile_c(self, source: Path, macros: Mapping[str, str]) -> None:
+    def _compile_dispatch(self) -> Future[Path]:
+        source = self._folder / "dispatch.c"
+        levels = [target.name for target in self._targets]
+        scratch.write(source, dispatch.c_source(self._exported, levels))
+        return self._compile_c(source, {})
+
+    def _compile_pool(self) -> Future[Path]:
+        return self._compile_c(threads.POOL, {threads.MACRO: self._set_threads})
+
+    def _compile_c(self, source: Path, macros: Mapping[str, str]) -> Future[Path]:
         path = self._folder / f"{source.name}.o"
 
         def compiled() -> Path:
             codegen.compile_c(source, path, self._targets[0], macros)
             return path
 
-        self._c_objects[source] = self._pool.submit(compiled)
+        return self._pool.submit(compiled)
 
     def _translate(
         self,

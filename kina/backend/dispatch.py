@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kina.backend.metadata import CompiledFunction
+from kina.types import Signature
 
 VARIABLE = "KINA_CPU"
 """Names a level; a library uses it if the CPU has it. Read at each function's first call."""
@@ -100,7 +100,11 @@ def rename(llvm_ir: str, symbols: Sequence[str], level: str) -> str:
     return pattern.sub(lambda match: f"@{variant(match[1], level)}", llvm_ir)
 
 
-def c_source(functions: Sequence[CompiledFunction], levels: Sequence[str]) -> str:
+Exported = tuple[str, Signature]
+"""A function's symbol in the library, and its type."""
+
+
+def c_source(functions: Sequence[Exported], levels: Sequence[str]) -> str:
     """The C file with the exported functions; `levels` go up, and the first is always used."""
     # The first level is what there is, whatever the CPU.
     words = [(0, 0, 0, 0), *(_BITS[level] for level in levels[1:])]
@@ -115,14 +119,14 @@ def c_source(functions: Sequence[CompiledFunction], levels: Sequence[str]) -> st
     )
 
 
-def _function(number: int, function: CompiledFunction, levels: Sequence[str]) -> str:
-    signature = function.signature
+def _function(number: int, function: Exported, levels: Sequence[str]) -> str:
+    symbol, signature = function
     types = ["int64_t"] * len(signature.symbols)
     types += ["const void *"] * len(signature.parameters) + ["void *"] * len(signature.results)
-    names = [variant(function.symbol, level) for level in levels]
+    names = [variant(symbol, level) for level in levels]
     return _FUNCTION.format(
         n=number,
-        symbol=function.symbol,
+        symbol=symbol,
         types=", ".join(types),
         variants="\n".join(f"HIDDEN type${number} {name};" for name in names),
         parameters=", ".join(f"{type_} a{index}" for index, type_ in enumerate(types)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from xdsl.context import Context
@@ -14,8 +14,10 @@ from xdsl.ir import Attribute
 
 from kina.backend import pipeline
 from kina.backend.contents import check_contents, is_on
+from kina.backend.generic_text import generic_text
 from kina.backend.index_ranges import index_ranges
 from kina.backend.ir_text import show
+from kina.backend.lowered import Lowered
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS
@@ -24,7 +26,7 @@ from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
-from kina.machine import MACHINES
+from kina.machine import MACHINES, USUAL
 from kina.passes.export_c import read_aliases
 from kina.passes.inline_calls import USES, callee_name
 from kina.passes.limits import check_program
@@ -35,16 +37,6 @@ from kina.universe import pass_getter
 
 PART_SIZE = 64
 """Operations of kina IR in a part of a program, if its functions are that small."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A program, or a part of it, after the passes."""
-
-    code: str
-    kernels: tuple[str, ...]
-    """What the kernels are, in words: lines."""
-    functions: tuple[CompiledFunction, ...]
 
 
 def kina_module(source: Source) -> tuple[ModuleOp, dict[str, Signature]]:
@@ -113,7 +105,8 @@ class Lowering:
             for function in functions
             if not _is_private(function)
         )
-        return Lowered(show(module, locations=locations), kernels, compiled)
+        code = show(module, locations=True) if locations else generic_text(module)
+        return Lowered(code, kernels, compiled)
 
     def _compiled(
         self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options
@@ -178,6 +171,13 @@ def _groups(functions: Mapping[str, FuncOp]) -> list[list[FuncOp]]:
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+
+
+def load_passes() -> None:
+    """Load what every program goes through."""
+    usual = pipeline.to_code(fast=True, machine=MACHINES[USUAL])
+    for name in pipeline.INLINE + usual:
+        pass_getter(name)()
 
 
 def _apply(module: ModuleOp, names: Sequence[str], **options: str | bool) -> None:

@@ -10,8 +10,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from kina.backend import ahead
+from kina.backend.cache_folder import for_reading
+from kina.errors import KinaError
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -22,12 +27,33 @@ INTERRUPTED = 130
 
 def kina() -> None:
     """The command `kina`."""
-    _start("kina.cli.main")
+    if will_compile(sys.argv[1:]):
+        ahead.start()
+    try:
+        _start("kina.cli.main")
+    finally:
+        ahead.stop()
 
 
 def kina_opt() -> None:
     """The command `kina-opt`."""
     _start("kina.cli.opt")
+
+
+_COMPILING = frozenset({"run", "build", "bench"})
+
+
+def will_compile(words: Sequence[str]) -> bool:
+    """A guess: the program has changed since anything went into the cache."""
+    program = next((word for word in words[1:] if word.endswith(".kina")), "")
+    if not os.path.isfile(program) or words[0] not in _COMPILING:
+        return False
+    try:
+        cache = for_reading()
+        is_empty = not cache.is_dir() or not any(cache.iterdir())
+        return is_empty or os.stat(program).st_mtime_ns > cache.stat().st_mtime_ns
+    except (OSError, KinaError):
+        return False
 
 
 def _start(module: str) -> None:

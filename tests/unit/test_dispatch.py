@@ -12,7 +12,6 @@ import pytest
 
 from helpers.replay import host_levels
 from kina.backend import dispatch
-from kina.backend.metadata import CompiledFunction
 from kina.backend.targets import FAT, host_machine
 from kina.dtypes import F32
 from kina.types import Parameter, Signature, TensorType
@@ -51,12 +50,11 @@ def chooser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dispatch")
     type_ = TensorType(F32, ("N",))
     signature = Signature("f", (Parameter("x", type_),), type_)
-    function = CompiledFunction(signature, "kina_f", "kina_f", (), ((),))
     variants = "".join(
         f"int {dispatch.variant('kina_f', level)}(void) {{ return {number}; }}\n"
         for number, level in enumerate(LEVELS)
     )
-    (folder / "choice.c").write_text(dispatch.c_source([function], LEVELS))
+    (folder / "choice.c").write_text(dispatch.c_source([("kina_f", signature)], LEVELS))
     (folder / "main.c").write_text(
         f"{variants}#include <stdint.h>\n#include <stdio.h>\n"
         "int32_t kina_f(int64_t n, const void *x, void *out);\n"

@@ -40,7 +40,7 @@ def test_each_function_is_in_one_part(program: TypedProgram) -> None:
     assert len(parts) > 2
     assert [name for here in names for name in here] == [f"f{i}" for i in range(COUNT)]
     for part, here in zip(parts, names, strict=True):
-        defined = {f"f{i}" for i in range(COUNT) if f"func.func @kina_f{i}(" in part.code}
+        defined = {f"f{i}" for i in range(COUNT) if f'sym_name = "kina_f{i}"' in part.code}
         assert defined == set(here)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects import arith, func, llvm, math, memref, scf, vector
+from xdsl.dialects import arith, func, math, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from kina.backend import lowering
+from kina.dialects import pointers
 from kina.frontend.source import Source
 from kina.order import CHUNK
 from kina.passes.schedule_cpu import ScheduleCpu
@@ -111,16 +112,16 @@ def test_small_work_never_meets_threads() -> None:
 def test_a_team_takes_what_it_needs_from_one_struct() -> None:
     """Values of the caller come through the pointer; constants are written where they are used."""
     module = scheduled(nll(1024, 50257), threads=True)
-    (share,) = (op for op in module.ops if isinstance(op, llvm.FuncOp))
+    (share,) = (op for op in module.ops if isinstance(op, pointers.RoutineOp))
     defined = {arg for block in share.body.blocks for arg in block.args}
     defined |= {result for op in share.walk() for result in op.results}
     assert all(operand in defined for op in share.walk() for operand in op.operands)
-    loads = [op for op in share.walk() if isinstance(op, llvm.LoadOp)]
-    (stored,) = (op for op in module.walk() if isinstance(op, llvm.StoreOp))
+    loads = [op for op in share.walk() if isinstance(op, pointers.LoadOp)]
+    (stored,) = (op for op in module.walk() if isinstance(op, pointers.StoreOp))
     assert [op.dereferenced_value.type for op in loads] == [stored.value.type]
     struct = stored.value.type
-    assert isinstance(struct, llvm.LLVMStructType)
-    assert all(isinstance(kind, llvm.LLVMPointerType) for kind in struct.types)
+    assert isinstance(struct, pointers.StructType)
+    assert all(isinstance(kind, pointers.PointerType) for kind in struct.types)
 
 
 def test_run_time_sizes_choose_at_run_time() -> None:

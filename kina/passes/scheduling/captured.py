@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, MemRefType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from kina.dialects.pointers import (
+    POINTER,
+    AllocaOp,
+    ConstantOp,
+    ExtractValueOp,
+    InsertValueOp,
+    LoadOp,
+    StoreOp,
+    UndefOp,
+    struct_of,
+)
 from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.buffers import Buffers
-from kina.passes.scheduling.pointers import POINTER, address, field, pointed, with_field
+from kina.passes.scheduling.pointers import address, pointed
 
 _ALIGNMENT = 8
 
@@ -24,19 +35,19 @@ class Captured:
         outside = dict.fromkeys(_outside(body))
         self._constants = [v for v in outside if isinstance(v.owner, arith.ConstantOp)]
         self._values = [v for v in outside if v not in self._constants]
-        self._struct = llvm.LLVMStructType.from_type_list([_stored(v.type) for v in self._values])
+        self._struct = struct_of([_stored(v.type) for v in self._values])
 
     def pack(self, buffers: Buffers, at: Builder) -> SSAValue:
         """The address of a struct with the values.
 
         The struct lies in the frame that the function has on entry, whatever branch this is.
         """
-        packed = at.value(llvm.UndefOp(self._struct))
+        packed = at.value(UndefOp(self._struct))
         for number, value in enumerate(self._values):
-            packed = at.value(with_field(packed, number, _to_stored(value, at)))
-        one = buffers.on_entry(llvm.ConstantOp(IntegerAttr(1, i64), i64))
-        place = buffers.on_entry(llvm.AllocaOp(one, self._struct, _ALIGNMENT))
-        at.append(llvm.StoreOp(packed, place))
+            packed = at.value(InsertValueOp(packed, number, _to_stored(value, at)))
+        one = buffers.on_entry(ConstantOp(1))
+        place = buffers.on_entry(AllocaOp(one, self._struct, _ALIGNMENT))
+        at.append(StoreOp(packed, place))
         return place
 
     def unpack(self, place: SSAValue) -> None:
@@ -50,9 +61,9 @@ class Captured:
             if isinstance(value.owner, Operation)
         }
         if self._values:
-            packed = at.value(llvm.LoadOp(place, self._struct))
+            packed = at.value(LoadOp(place, self._struct))
             for number, value in enumerate(self._values):
-                stored = at.value(field(packed, number, _stored(value.type)))
+                stored = at.value(ExtractValueOp(packed, number, _stored(value.type)))
                 inside[value] = _from_stored(stored, value.type, at)
         for op in self._body.walk():
             for number, operand in enumerate(op.operands):

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith, func, llvm, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, i8, i32, i64
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, i32, i64
 from xdsl.dialects.builtin import MemRefType as AnyMemRef
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from kina.dialects.invoke import InvokeLayersOp
+from kina.dialects.pointers import MoveOp
 from kina.passes.builder import INDEX, Builder
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers, index_of
@@ -65,7 +66,7 @@ class _Step:
 
     def address(self, stack: _Stack, layer: SSAValue) -> SSAValue:
         """Where a layer lies."""
-        return self.at.value(_moved(stack.first, self.at.value(arith.MuliOp(layer, stack.bytes))))
+        return self.at.value(MoveOp(stack.first, self.at.value(arith.MuliOp(layer, stack.bytes))))
 
     def taken(self, value: _Carried) -> SSAValue:
         """Where this step reads a carried value."""
@@ -155,7 +156,7 @@ class Layers:
         target = stack.first
         if self._op.reverse is not None:
             offset = self._at.value(arith.MuliOp(self._last, stack.bytes))
-            target = self._at.value(_moved(target, offset))
+            target = self._at.value(MoveOp(target, offset))
         memory = pointed(target, element_of(start), self._at)
         source, to = (self._flat(p, start) for p in (self._buffers.pointer(start), memory))
         self._at.append(memref.CopyOp(source, to))
@@ -191,8 +192,3 @@ class Layers:
         return step.at.value(
             memref.ReinterpretCastOp(bare, [], [], [], [0], shape, strides, wanted)
         )
-
-
-def _moved(pointer: SSAValue, offset: SSAValue) -> Operation:
-    """The op that moves an address by so many bytes."""
-    return llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], i8, [offset])

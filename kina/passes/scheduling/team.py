@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 
+from kina.dialects.pointers import POINTER, AddressOfOp, ReturnOp, RoutineOp
 from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.callee import RUN, THREADS, Caller
+from kina.passes.scheduling.captured import Captured
 
 
 def team_size(caller: Caller, want: SSAValue, at: Builder) -> SSAValue:
@@ -25,10 +27,7 @@ class Team(Builder):
     """Builds what each thread of a team does."""
 
     def __init__(self, caller: Caller) -> None:
-        # A large dialect: most programs are too small for threads and skip it.
-        from xdsl.dialects.llvm import LLVMPointerType
-
-        super().__init__(Block(arg_types=[LLVMPointerType(), i64, i64]))
+        super().__init__(Block(arg_types=[POINTER, i64, i64]))
         self._caller = caller
         self._context, me, team = self.block.args
         self.me, self._team = self._cast(me), self._cast(team)
@@ -47,19 +46,13 @@ class Team(Builder):
 
     def start(self, size: SSAValue, at: Builder) -> None:
         """Adds the function, and the call that shares it among `size` threads."""
-        from xdsl.dialects import llvm
-
-        from kina.passes.scheduling.captured import Captured
-        from kina.passes.scheduling.pointers import POINTER
-
         captured = Captured(self.block)
         captured.unpack(self._context)
-        self.append(llvm.ReturnOp())
+        self.append(ReturnOp())
         # The last kernel is what the team calls.
         name = f"{self._caller.last_kernel}$share"
-        kind = llvm.LLVMFunctionType(self.block.arg_types)
-        self._caller.module.body.block.add_op(llvm.FuncOp(name, kind, body=Region(self.block)))
+        self._caller.module.body.block.add_op(RoutineOp(name, self.block))
         self._caller.declare(RUN, [POINTER, POINTER, INDEX], [])
-        task = at.value(llvm.AddressOfOp(name, POINTER))
+        task = at.value(AddressOfOp(name))
         values = captured.pack(self._caller.buffers, at)
         at.append(func.CallOp(RUN, [task, values, size], []))

@@ -1,0 +1,17 @@
+"""What lowering makes of a program, or of a part of it; loads nothing of xDSL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kina.backend.metadata import CompiledFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program, or a part of it, after the passes."""
+
+    code: str
+    kernels: tuple[str, ...]
+    """What the kernels are, in words: lines."""
+    functions: tuple[CompiledFunction, ...]
