@@ -279,8 +279,11 @@ def fills(op: tensor.ExtractSliceOp) -> bool:
 def fits(kernel: Kernel, stage: Stage) -> bool:
     """Whether a stage may run in a kernel at all: some are one by themselves.
 
-    A scan, and what writes over elements that others read before.
+    A scan, what writes over elements that others read before, and a chain of products beside
+    another one: each is done in tiles of its own.
     """
+    if stage.node.is_chain and any(made.node.is_chain for made in kernel.stages):
+        return False
     return not any(
         made.node.is_scan or is_ordered(made.node.op) for made in (stage, *kernel.stages)
     )
