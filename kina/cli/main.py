@@ -200,6 +200,14 @@ def bench(
 
 
 @app.command()
+def lsp() -> None:
+    """Serve an editor: errors, types, completion and more, over the language server protocol."""
+    from kina.cli.lsp import serve
+
+    serve()
+
+
+@app.command()
 def doctor() -> int:
     """Show which tools were found where, and what to install."""
     from kina.cli.doctor import report

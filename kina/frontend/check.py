@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from kina.errors import KinaSyntaxError, KinaTypeError
+from kina.frontend.ast import Program
 from kina.frontend.imports import LinkedSource, link
 from kina.frontend.lexer import Token, tokenize
 from kina.frontend.parser import parse
@@ -23,12 +24,12 @@ def check(source: Source) -> TypedProgram:
     Raises `KinaSyntaxError` with every place that does not follow the grammar, else
     `KinaTypeError` with every broken type rule.
     """
-    with _uncollected():
+    with uncollected():
         return _check(source)
 
 
 @contextmanager
-def _uncollected() -> Generator[None]:
+def uncollected() -> Generator[None]:
     """Tokens and trees hold no cycles: looking for garbage among them would double the time."""
     collected = gc.isenabled()
     gc.disable()
@@ -42,17 +43,26 @@ def _uncollected() -> Generator[None]:
 def _check(source: Source) -> TypedProgram:
     source = link(source)
     report = Report(source)
-    files = [
-        parse(tokens, report, is_main=file is source.parts[-1][1])
-        for tokens, (_, file) in zip(_tokens(source, report), source.parts, strict=True)
-    ]
+    files = parse_files(source, report)
     if report.failed:
         raise KinaSyntaxError(*report.diagnostics())
-    imports = source.imports if isinstance(source, LinkedSource) else ((),)
-    typed = typecheck(files, imports, report)
+    typed = typecheck(files, imports_of(source), report)
     if report.failed:
         raise KinaTypeError(*report.diagnostics())
     return typed
+
+
+def parse_files(source: Source, report: Report) -> list[Program]:
+    """The syntax tree of each file of a linked source; what cannot be parsed is left out."""
+    return [
+        parse(tokens, report, is_main=file is source.parts[-1][1])
+        for tokens, (_, file) in zip(_tokens(source, report), source.parts, strict=True)
+    ]
+
+
+def imports_of(source: Source) -> tuple[tuple[int, ...], ...]:
+    """Of each file of a linked source, which ones it imports."""
+    return source.imports if isinstance(source, LinkedSource) else ((),)
 
 
 def _tokens(source: Source, report: Report) -> list[list[Token]]:

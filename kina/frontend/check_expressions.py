@@ -67,7 +67,14 @@ class ExpressionChecker:
 
     def check(self, node: Expr) -> Step[Meaning]:
         """The meaning of any expression; a number is allowed."""
-        return self._checks[type(node)](node)
+        step = self._checks[type(node)](node)
+        return step if self._context.observed is None else self._observe(node, step)
+
+    def _observe(self, node: Expr, step: Step[Meaning]) -> Steps[Meaning]:
+        meaning: Meaning = yield step
+        assert self._context.observed is not None
+        self._context.observed[node.extent] = meaning
+        return meaning
 
     def _number(self, node: NumberExpr) -> Meaning:
         try:

@@ -43,6 +43,8 @@ class Context:
     """The records defined before this function."""
     scope: Scope
     body: list[Instruction] = field(default_factory=list[Instruction])
+    observed: dict[Extent, Meaning] | None = None
+    """Where the meaning of every expression is written down, for an editor."""
 
     def read(self, node: Name) -> Meaning:
         """The meaning of a variable."""

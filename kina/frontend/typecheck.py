@@ -43,11 +43,15 @@ from kina.types import flatten as flat_types
 
 
 def typecheck(
-    files: Sequence[Program], imports: Sequence[Sequence[int]], report: Report
+    files: Sequence[Program],
+    imports: Sequence[Sequence[int]],
+    report: Report,
+    observed: dict[Extent, Meaning] | None = None,
 ) -> TypedProgram:
     """The typed program; the functions with errors, which go to `report`, are left out.
 
-    Each file comes after those that it imports; the last is the program's own.
+    Each file comes after those that it imports; the last is the program's own. The meaning of every
+    expression is added to `observed`.
     """
     functions: list[TypedFunction] = []
     public: list[_Public] = []
@@ -57,7 +61,7 @@ def typecheck(
         for number in imported:
             visible.functions.update(public[number].functions)
             visible.records.update(public[number].records)
-        checker = _ProgramChecker(file, report, visible, names)
+        checker = _ProgramChecker(file, report, visible, names, observed)
         checker.check(functions)
         public.append(checker.public)
         if file is files[-1]:
@@ -83,8 +87,10 @@ class _ProgramChecker:
         report: Report,
         visible: _Public,
         names: dict[str, Identifier],
+        observed: dict[Extent, Meaning] | None,
     ) -> None:
         self._program = program
+        self._observed = observed
         self._report = report
         self._known = visible.functions
         self._names = names
@@ -129,7 +135,9 @@ class _ProgramChecker:
         """Report a program of which nothing can be called."""
         items = self._program.items
         names = [item.name for item in items if not isinstance(item, Record)]
-        if not names and items:
+        if not items:
+            return
+        if not names:
             message = "the program has records and no function, so nothing to call"
             self._report.error(message, items[-1].name.extent)
         elif all(is_private(name.name) for name in names):
@@ -199,7 +207,15 @@ class _ProgramChecker:
             scope.bind(parameter.name.name, meaning, parameter.name.extent)
             parameters += values
             extents += [parameter.name.extent] * len(values)
-        context = Context(self._report, symbols, self._known, self._later, self._records, scope)
+        context = Context(
+            self._report,
+            symbols,
+            self._known,
+            self._later,
+            self._records,
+            scope,
+            observed=self._observed,
+        )
         meaning = run(ExpressionChecker(context).check(node.body))
         if result is not None:
             self._check_result(node, context.no_number(meaning, final(node.body)), result)

@@ -29,7 +29,7 @@ ORDER = (
     ("frontend", "passes", "reference"),
     ("universe",),
     ("backend",),
-    ("runtime",),
+    ("runtime", "lsp"),
     ("cli",),
 )
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
