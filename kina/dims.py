@@ -111,16 +111,26 @@ def is_possible(dim: Dim) -> bool:
     return any(coefficient > 0 for coefficient in terms_of(dim).values())
 
 
+def is_negative(dim: Dim) -> bool:
+    """Whether `dim` is below 0 for all sizes: nothing is added, and a number is subtracted."""
+    return not is_possible(dim) and terms_of(dim).get((), 0) < 0
+
+
 def may_be_negative(dim: Dim) -> bool:
     """Whether `dim` is below 0 for some sizes: a term is subtracted."""
     return any(coefficient < 0 for coefficient in terms_of(dim).values())
 
 
-@lru_cache(maxsize=4096)
 def is_normal(text: str) -> bool:
     """Whether `text` is the normal form of a dimension that is no integer."""
+    return is_polynomial(text) and is_possible(text)
+
+
+@lru_cache(maxsize=4096)
+def is_polynomial(text: str) -> bool:
+    """Whether `text` is the normal form of a polynomial that is no integer; it may be negative."""
     try:
-        return str(_dim(_parse(text))) == text and not text.isdigit() and is_possible(text)
+        return _dim(_parse(text)) == text
     except ValueError:
         return False
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kina.dims import DimError, add, may_be_negative, subtract
+from kina.dims import DimError, add, is_negative, may_be_negative, subtract
 from kina.dtypes import I64
 from kina.ops import Op
 from kina.rule_parts import Attributes, RuleError, axis_of, check_axis, dims_of, without_axis
@@ -155,7 +155,7 @@ def _sum(sizes: Sequence[Dim], axis: int) -> Dim:
 def _never_fits(dim: Dim, size: Dim) -> bool:
     """Whether a window is larger than its axis, whatever the sizes are."""
     room = _difference(dim, size)
-    return isinstance(room, int) and room < 0
+    return room is not None and is_negative(room)
 
 
 def _difference(left: Dim, right: Dim) -> Dim | None:
@@ -173,10 +173,10 @@ def check_start(name: str, operand: TensorType, axis: int, size: Dim, start: Dim
     """
     last = _difference(operand.dims[axis], size)
     rest = None if last is None else _difference(last, start)
-    negative = any(isinstance(known, int) and known < 0 for known in (start, rest))
+    negative = any(known is not None and is_negative(known) for known in (start, rest))
     if not negative:
         return
-    valid = f"0 .. {last}" if isinstance(last, int) and last else "0" if last == 0 else "0 or more"
+    valid = "0 or more" if last is None else f"0 .. {last}" if last else "0"
     window = f"size {size} of axis {axis} of shape {format_dims(operand.dims)}"
     raise RuleError(f"{name}: {window} from {start} on, expected from {valid}", blame="start")
 

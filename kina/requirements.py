@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kina.dims import Dim, evaluate, may_be_negative, symbols_of, terms_of
+from kina.dims import Dim, evaluate, may_be_negative, subtract, symbols_of, terms_of
+from kina.dtypes import DType
 from kina.ops import OPS, Family
 from kina.rule_parts import Attributes
 from kina.types import TensorType, format_dims
@@ -63,6 +64,19 @@ def of_types(types: Iterable[TensorType]) -> Iterable[Requirement]:
     for dim in dict.fromkeys(dim for type_ in types for dim in type_.dims):
         if isinstance(dim, str) and may_be_negative(dim):
             yield Requirement(dim, 0, f"the size {dim} is below 0")
+
+
+def of_number(
+    size: str, dtype: DType, least: int | None, greatest: int | None
+) -> Iterable[Requirement]:
+    """What a size needs to be a number of a dtype whose integers are in this range."""
+    if greatest is not None:
+        room = subtract(greatest, size)
+        text = f"the number {size} is too large for {dtype}, at most {greatest}"
+        yield from in_caller(Requirement(size, 0, text), room)
+    if least is not None and may_be_negative(size):
+        text = f"the number {size} is too small for {dtype}, at least {least}"
+        yield from in_caller(Requirement(size, 0, text), subtract(size, least))
 
 
 def in_caller(requirement: Requirement, dim: Dim) -> Iterable[Requirement]:

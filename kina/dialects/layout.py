@@ -39,9 +39,10 @@ from kina.dialects.base import (
 )
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.types import from_ir, to_ir
+from kina.dims import is_polynomial
 from kina.layout_rules import check_start
 from kina.rule_parts import Attributes, RuleError
-from kina.types import Dim, TensorType
+from kina.types import Dim, Placement, TensorType
 
 
 @irdl_op_definition
@@ -151,8 +152,8 @@ class _Window(AxisOp, ABC):
 def constant_position(value: SSAValue) -> Dim | None:
     """The integer or size that a rank-0 I64 is, if that is known at compile time."""
     op = value.owner
-    if isinstance(op, PositionOp):
-        return op.at_value
+    if isinstance(op, SizeOp):
+        return op.size
     if not isinstance(op, ConstantOp) or len(op.value) != 1:
         return None
     found = op.value.get_values()[0]
@@ -308,27 +309,30 @@ class CheckWindowOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PositionOp(IRDLOperation):
-    """A size as a position: a rank-0 I64. Where windows of a concatenation start."""
+class SizeOp(IRDLOperation):
+    """A size as a value: a rank-0 I64. Numbers of the text, and where windows start."""
 
-    name = "kina.position"
+    name = "kina.size"
 
-    at = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
+    of = prop_def(base(IntegerAttr[I64]) | base(StringAttr))
     result = result_def(TENSOR)
-    assembly_format = "` ` `{` `at` `=` $at `}` attr-dict `:` type($result)"
+    assembly_format = "` ` `{` `of` `=` $of `}` attr-dict `:` type($result)"
 
     traits = traits_def(Pure())
 
-    def __init__(self, at: Dim) -> None:
-        result = to_ir(TensorType(dtypes.I64, ()))
-        super().__init__(properties={"at": dim_attribute(at)}, result_types=[result])
+    def __init__(self, of: Dim, placement: Placement = Placement.HOST) -> None:
+        result = to_ir(TensorType(dtypes.I64, (), placement))
+        super().__init__(properties={"of": dim_attribute(of)}, result_types=[result])
 
     @property
-    def at_value(self) -> Dim:
+    def size(self) -> Dim:
         """The size."""
-        return dim_value(self.at)
+        return dim_value(self.of)
 
     def verify_(self) -> None:
-        """The result is a rank-0 I64."""
-        if (result := from_ir(self.result.type)) != TensorType(dtypes.I64, ()):
-            raise VerifyException(f"position: result has type {result}, expected tensor<I64, []>")
+        """The result is a rank-0 I64, and the size in normal form."""
+        result = from_ir(self.result.type)
+        if result != TensorType(dtypes.I64, (), result.placement):
+            raise VerifyException(f"size: result has type {result}, expected tensor<I64, []>")
+        if isinstance(self.size, str) and not is_polynomial(self.size):
+            raise VerifyException(f"size: `{self.size}` is no size in normal form")

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
-from kina.dims import is_normal
+from kina.dims import is_polynomial
 from kina.requirements import Requirement
 
 REQUIRES = "kina.requires"
@@ -42,7 +42,7 @@ def _read(written: Attribute) -> Iterator[Requirement]:
                     IntegerAttr() as least,
                     StringAttr(data=text),
                 )
-            ) if is_normal(dim):
+            ) if is_polynomial(dim):
                 yield Requirement(dim, least.value.data, text)
             case _:
                 raise VerifyException(

@@ -12,6 +12,7 @@ from kina.frontend.imports import LinkedSource, link
 from kina.frontend.lexer import Token, tokenize
 from kina.frontend.parser import parse
 from kina.frontend.report import Report
+from kina.frontend.requirements import report_broken
 from kina.frontend.source import Source
 from kina.frontend.typecheck import typecheck
 from kina.frontend.typed import TypedProgram
@@ -47,6 +48,8 @@ def _check(source: Source) -> TypedProgram:
     if report.failed:
         raise KinaSyntaxError(*report.diagnostics())
     typed = typecheck(files, imports_of(source), report)
+    if not report.failed:
+        report_broken(typed, report)
     if report.failed:
         raise KinaTypeError(*report.diagnostics())
     return typed

@@ -25,18 +25,13 @@ from kina.frontend.ast import (
     TupleExpr,
 )
 from kina.frontend.calls import CallChecker
+from kina.frontend.check_numbers import NumberChecker
 from kina.frontend.check_types import resolve_type
 from kina.frontend.context import Context
 from kina.frontend.decimals import text_is_rounder
-from kina.frontend.exact import (
-    Number,
-    NumberError,
-    Scalar,
-    combine,
-    read_number,
-    read_value,
-)
+from kina.frontend.exact import NumberError, Scalar, read_number, read_value
 from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong, type_of
+from kina.frontend.numbers import AnyNumber, combined
 from kina.frontend.operations import OperationChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import Step, Steps
@@ -50,7 +45,8 @@ class ExpressionChecker:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._report = context.report
-        self._operations = OperationChecker(context)
+        self._numbers = NumberChecker(context)
+        self._operations = OperationChecker(context, self._numbers)
         self._calls = CallChecker(context, self._operations, self.check)
         self._checks: dict[type[Any], Callable[[Any], Step[Meaning]]] = {
             Name: context.read,
@@ -85,8 +81,6 @@ class ExpressionChecker:
 
     def _negate(self, node: Negate) -> Steps[Meaning]:
         operand: Meaning = yield self.check(node.operand)
-        if isinstance(operand, Number):
-            return operand.negated()
         return self._operations.apply("neg", node.operator, [(operand, node.operand)])
 
     def _not(self, node: Not) -> Steps[Meaning]:
@@ -96,14 +90,14 @@ class ExpressionChecker:
     def _binary(self, node: Binary) -> Steps[Meaning]:
         left: Meaning = yield self.check(node.left)
         right: Meaning = yield self.check(node.right)
-        if isinstance(left, Number) and isinstance(right, Number):
+        if isinstance(left, AnyNumber) and isinstance(right, AnyNumber):
             return self._fold(node, left, right)
         operands = [(left, node.left), (right, node.right)]
         return self._operations.operator(node.symbol, node.operator, operands)
 
-    def _fold(self, node: Binary, left: Number, right: Number) -> Meaning:
+    def _fold(self, node: Binary, left: AnyNumber, right: AnyNumber) -> Meaning:
         try:
-            return combine(node.symbol, left, right)
+            return combined(node.symbol, left, right, node.operator)
         except NumberError as error:
             self._report.error(str(error), node.operator, help=error.help)
             return WRONG
@@ -124,7 +118,7 @@ class ExpressionChecker:
         mark = scope.enter()
         for binding in node.bindings:
             meaning: Meaning = yield self.check(binding.value)
-            self._bind(binding, self._context.no_number(meaning, binding.value))
+            self._bind(binding, meaning)
         body: Meaning = yield self.check(node.body)
         scope.leave(mark)
         return body
@@ -147,6 +141,7 @@ class ExpressionChecker:
             return [meaning]
         if isinstance(meaning, TupleValue) and len(meaning.items) == count:
             return meaning.items
+        meaning = self._context.no_number(meaning, binding.value)
         if meaning is not WRONG:
             self._report_pattern(binding, meaning)
         return [WRONG] * count
@@ -178,7 +173,7 @@ class ExpressionChecker:
             return WRONG
         if isinstance(found, float) and text_is_rounder(value.text, found):
             exact = read_number(value.text)
-            self._operations.warn_rounder(exact, found, type_.dtype, value.extent)
+            self._numbers.warn_rounder(exact, found, type_.dtype, value.extent)
         return found
 
     def _count_fits(self, node: Literal, type_: TensorType) -> bool:
@@ -207,5 +202,5 @@ class ExpressionChecker:
     def _constant(self, values: Sequence[Scalar], type_: TensorType, at: Extent) -> Value:
         # One value for all: the IR would store as many copies as the tensor has elements.
         if len(values) == 1:
-            return self._operations.splat(values[0], type_, at)
+            return self._numbers.splat(values[0], type_, at)
         return self._context.constant(tuple(values), type_, at)

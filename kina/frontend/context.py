@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kina.dtypes import DTYPES
+from kina.dtypes import DTYPES, I64
 from kina.frontend.ast import Expr, Identifier, Name
 from kina.frontend.exact import Number, Scalar
 from kina.frontend.meaning import WRONG, Meaning, Scope
+from kina.frontend.numbers import SPECIAL, AnyNumber, NonFinite, SizeNumber, special
 from kina.frontend.records import Records
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
-from kina.frontend.typed import Constant, Instruction, Value
+from kina.frontend.typed import Apply, Constant, Instruction, TakeSize, Value
 from kina.ops import OPS
+from kina.rules import Attribute
 from kina.types import Signature, TensorType
 
 
@@ -47,10 +49,15 @@ class Context:
     """Where the meaning of every expression is written down, for an editor."""
 
     def read(self, node: Name) -> Meaning:
-        """The meaning of a variable."""
+        """The meaning of a name: a variable, else a size, else a number called so."""
         variable = self.scope.find(node.name)
         if variable is not None:
             return variable.meaning
+        if node.name in self.symbols:
+            return SizeNumber(node.name)
+        number = special(node.name)
+        if number is not None and not self._is_bound(node.name):
+            return number
         message, help_ = self._explain_unknown(node.name)
         self.report.error(message, node.extent, help=help_)
         return WRONG
@@ -64,22 +71,47 @@ class Context:
             return f"`{name}` is a record, expected a tensor", f"make one: {name}(field=…)"
         if name in DTYPES:
             return f"`{name}` is a dtype, expected a tensor", None
-        if name in self.symbols:
-            help_ = "a dimension stands in shapes and sizes; as a number pass a tensor of rank 0"
-            return f"`{name}` is a dimension, expected a tensor", help_
-        return f"unknown name `{name}`", self.report.suggest(name, self.scope.names())
+        names = self.report.suggest(name, self.scope.names(), self.symbols, SPECIAL)
+        return f"unknown name `{name}`", names
+
+    def _is_bound(self, name: str) -> bool:
+        """Whether the program calls a function or a record so."""
+        bound = name in self.known or name in self.later
+        return bound or self.records.find(name) is not None
 
     def no_number(self, meaning: Meaning, node: Expr) -> Meaning:
         """`meaning`, unless it is a number: that has neither dtype nor shape on its own."""
-        if not isinstance(meaning, Number):
+        if not isinstance(meaning, AnyNumber):
             return meaning
+        own = f"a literal such as tensor<F32, []>({meaning})"
+        if not isinstance(meaning, Number | NonFinite):
+            shown = str(meaning)
+            own = f"({shown}).cast(F32)" if " " in shown else f"{shown}.cast(F32)"
         self.report.error(
             f"the number {meaning} has no dtype and no shape here",
             node.extent,
-            help="a number stands beside a tensor in arithmetic; "
-            f"on its own write a literal such as tensor<F32, []>({meaning})",
+            help=f"a number stands beside a tensor in arithmetic; on its own write {own}",
         )
         return WRONG
+
+    def emit(
+        self,
+        op: str,
+        operands: Sequence[Value],
+        attributes: dict[str, Attribute],
+        type_: TensorType,
+        at: Extent,
+    ) -> Value:
+        """Emits a checked operation."""
+        result = Value(type_)
+        self.body.append(Apply(op, tuple(operands), attributes, result, at))
+        return result
+
+    def size(self, dim: str, like: TensorType, at: Extent) -> Value:
+        """Emits a size, which becomes a number of the dtype of `like`."""
+        result = Value(TensorType(I64, (), like.placement))
+        self.body.append(TakeSize(dim, like.dtype, result, at))
+        return result
 
     def constant(self, values: tuple[Scalar, ...], type_: TensorType, at: Extent) -> Value:
         """Emits a constant."""

@@ -16,6 +16,7 @@ from kina.frontend.typed import (
     Constant,
     Differentiate,
     FoldFunction,
+    TakeSize,
     TypedFunction,
     Value,
 )
@@ -69,7 +70,7 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
     }
     for instruction in function.body:
         match instruction:
-            case Constant():
+            case Constant() | TakeSize():
                 origins[instruction.result] = _NOTHING
             case Apply(op="stop_gradient"):
                 origins[instruction.result] = _NOTHING

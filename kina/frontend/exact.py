@@ -18,6 +18,8 @@ from kina.frontend.decimals import shown
 MAX_DIGITS = 1000
 """A number with more digits, or a larger exponent, is refused: no dtype reaches that far."""
 
+_LARGEST_SIZE = 2**63
+
 Scalar = int | float | bool
 """A value of a dtype: a float is exactly representable in it."""
 
@@ -116,6 +118,14 @@ _FORMATS = {
     "F8E4M3": _Format(4, -6, 448.0),
     "F8E5M2": _ieee(3, 5),
 }
+
+
+def bounds(dtype: DType) -> tuple[int | None, int | None]:
+    """The least and the greatest integer of a dtype; None where every size is between them."""
+    if dtype.is_int:
+        return (int(dtype.lowest), int(dtype.highest)) if dtype.bits < 64 else (None, None)
+    largest = _FORMATS[dtype.name].largest
+    return (-int(largest), int(largest)) if largest < _LARGEST_SIZE else (None, None)
 
 
 @lru_cache

@@ -26,6 +26,7 @@ from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.fold import FoldOp
 from kina.dialects.kina import build
+from kina.dialects.layout import SizeOp
 from kina.dialects.requires import set_requirements
 from kina.dialects.types import SYMBOL_NAME, to_ir
 from kina.dialects.vjp import VjpOp
@@ -38,6 +39,7 @@ from kina.frontend.typed import (
     Differentiate,
     FoldFunction,
     Instruction,
+    TakeSize,
     TypedFunction,
     TypedProgram,
     Value,
@@ -122,6 +124,9 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
             values[instruction.result] = op.result
         case Constant():
             op = _constant(instruction)
+            values[instruction.result] = op.result
+        case TakeSize():
+            op = SizeOp(instruction.size, instruction.result.type.placement)
             values[instruction.result] = op.result
         case CallFunction() | Differentiate():
             op = _call(instruction, values)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kina.errors import Note
 from kina.frontend.ast import Name
-from kina.frontend.exact import Number
+from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Value
@@ -40,7 +40,7 @@ class RecordValue:
     fields: dict[str, Meaning]
 
 
-Meaning = Value | RecordValue | TupleValue | Number | Wrong
+Meaning = Value | RecordValue | TupleValue | AnyNumber | Wrong
 
 
 def flatten(meaning: Meaning) -> tuple[Value, ...]:

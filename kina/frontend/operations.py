@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
-from kina.dtypes import F32, I64, DType
+from kina.dtypes import F32, DType
 from kina.errors import Note
 from kina.frontend.arguments import Bound
 from kina.frontend.ast import ArgumentValue, Dims, Expr, Identifier, Name, Negate, NumberExpr, Size
 from kina.frontend.check_dims import dim_expression, resolve_dim
+from kina.frontend.check_numbers import I64_SCALAR, NumberChecker
 from kina.frontend.check_types import resolve_dims, resolve_dtype, too_large
 from kina.frontend.context import Context
-from kina.frontend.decimals import is_rounder, shown
-from kina.frontend.exact import Number, NumberError, Scalar, convert, read_number
+from kina.frontend.exact import Number, NumberError, convert, read_number
 from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue
+from kina.frontend.numbers import AnyNumber, SizeNumber, applied
 from kina.frontend.source import Extent
-from kina.frontend.typed import Apply, Value
+from kina.frontend.typed import Value
 from kina.layout_rules import check_start
 from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS
 from kina.rule_parts import axis_of, one_of
 from kina.rules import Attribute, RuleError, infer
-from kina.types import TensorType
+from kina.types import Dim, TensorType
 
 Operand = tuple[Meaning, Expr]
 
@@ -41,8 +41,9 @@ def _positive(node: ArgumentValue) -> Number:
 class OperationChecker:
     """Checks operations and emits them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, numbers: NumberChecker) -> None:
         self._context = context
+        self._numbers = numbers
         self._report = context.report
 
     def apply(
@@ -54,6 +55,9 @@ class OperationChecker:
         blame: dict[str, Extent] | None = None,
     ) -> Meaning:
         """Applies `op`; `at` is its own token, `blame` the places of its compile-time arguments."""
+        number = self._of_numbers(op, at, operands, attributes or {})
+        if number is not None:
+            return number
         tensors = self._tensors(op, operands)
         if tensors is None:
             return WRONG
@@ -70,7 +74,25 @@ class OperationChecker:
         if too_large(type_):
             self._report.error(f"{op}: the result {type_} takes more than 2^60 - 1 bytes", at)
             return WRONG
-        return self.emit(op, values, attributes or {}, type_, at)
+        return self._context.emit(op, values, attributes or {}, type_, at)
+
+    def _of_numbers(
+        self, op: str, at: Extent, operands: Sequence[Operand], attributes: dict[str, Attribute]
+    ) -> Meaning | None:
+        """What an operation makes of numbers alone; None if it has a tensor, or needs one."""
+        numbers = [meaning for meaning, _ in operands if isinstance(meaning, AnyNumber)]
+        if not operands or len(numbers) < len(operands):
+            return None
+        node = operands[0][1]
+        try:
+            if op != "cast":
+                return applied(op, numbers, at)
+            dtype = attributes["dtype"]
+            assert isinstance(dtype, DType)
+            return self._numbers.tensor(numbers[0], TensorType(dtype, ()), node)
+        except NumberError as error:
+            self._report.error(str(error), node.extent, help=error.help)
+            return WRONG
 
     def operator(self, symbol: str, at: Extent, operands: Sequence[Operand]) -> Meaning:
         """Applies the operation that an operator between two operands stands for."""
@@ -89,34 +111,6 @@ class OperationChecker:
             return WRONG
         return self.apply(op.name, at, operands)
 
-    def emit(
-        self,
-        op: str,
-        operands: Sequence[Value],
-        attributes: dict[str, Attribute],
-        type_: TensorType,
-        at: Extent,
-    ) -> Value:
-        """Emits a checked operation."""
-        result = Value(type_)
-        self._context.body.append(Apply(op, tuple(operands), attributes, result, at))
-        return result
-
-    def splat(self, value: Scalar, type_: TensorType, at: Extent) -> Value:
-        """One value in every element: a rank-0 constant, broadcast."""
-        scalar = self._context.constant((value,), type_.with_dims(()), at)
-        if not type_.dims:
-            return scalar
-        return self.emit("broadcast", [scalar], {"dims": type_.dims}, type_, at)
-
-    def warn_rounder(self, number: Number, value: float, dtype: DType, at: Extent) -> None:
-        """Warns of a number that rounding made visibly another one."""
-        nearest = shown(Fraction(value))
-        wider = "" if dtype.bits == 32 else "; or compute in F32: .cast(F32)"
-        self._report.warn(
-            f"{number} becomes {nearest} in {dtype}", at, f"write {nearest} if that is meant{wider}"
-        )
-
     def _tensors(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
         """The operands as tensors, a number as the tensor beside it; None if one is wrong."""
         tensors = [meaning for meaning, _ in operands if isinstance(meaning, Value)]
@@ -128,10 +122,10 @@ class OperationChecker:
         quiet = False
         tensors.clear()
         for position, (meaning, node) in enumerate(operands):
-            if isinstance(meaning, Number) and position in alike and beside:
+            if isinstance(meaning, AnyNumber) and position in alike and beside:
                 tensors.append(beside)
-            elif isinstance(meaning, Number) and self._is_position(op, position):
-                tensors.append(Value(TensorType(I64, ())))
+            elif isinstance(meaning, AnyNumber) and self._is_position(op, position):
+                tensors.append(Value(I64_SCALAR))
             elif isinstance(meaning, Value):
                 tensors.append(meaning)
             else:
@@ -152,18 +146,18 @@ class OperationChecker:
         attributes: Mapping[str, Attribute],
         operands: Sequence[Operand],
     ) -> None:
-        """A `RuleError` for a start that is a number and puts a window outside of its axis."""
+        """A `RuleError` for a start that is known and puts a window outside of its axis."""
         for position, (meaning, _) in enumerate(operands):
-            if not isinstance(meaning, Number) or not self._is_position(op, position):
+            start = _start(meaning)
+            if start is None or not self._is_position(op, position):
                 continue
-            if meaning.value.denominator == 1:
-                axis = axis_of(attributes)
-                size = attributes.get("size", types[1].dims[axis] if types[1].dims else 1)
-                assert isinstance(size, int | str)
-                try:
-                    check_start(op, types[0], axis, size, int(meaning.value))
-                except RuleError as error:
-                    raise RuleError(error.message, position, error.help) from None
+            axis = axis_of(attributes)
+            size = attributes.get("size", types[1].dims[axis] if types[1].dims else 1)
+            assert isinstance(size, int | str)
+            try:
+                check_start(op, types[0], axis, size, start)
+            except RuleError as error:
+                raise RuleError(error.message, position, error.help) from None
 
     def _refuse(self, op: str, position: int, meaning: Meaning, node: Expr, quiet: bool) -> None:
         if isinstance(meaning, TupleValue):
@@ -184,19 +178,15 @@ class OperationChecker:
         """The operands again, each number now a constant of its own."""
         values: list[Value] = []
         for tensor, (meaning, node) in zip(tensors, operands, strict=True):
-            if not isinstance(meaning, Number):
+            if not isinstance(meaning, AnyNumber):
                 values.append(tensor)
                 continue
-            dtype = tensor.type.dtype
             try:
-                value = convert(meaning, dtype)
+                values.append(self._numbers.tensor(meaning, tensor.type, node))
             except NumberError as error:
                 notes = self._context.scope.declared(*(node for _, node in operands))
                 self._report.error(str(error), node.extent, notes, error.help)
                 return None
-            if isinstance(value, float) and is_rounder(meaning.value, value):
-                self.warn_rounder(meaning, value, dtype, node.extent)
-            values.append(self.splat(value, tensor.type, node.extent))
         return values
 
     def _report_rule(
@@ -259,8 +249,7 @@ class OperationChecker:
         except NumberError as error:
             self._report.error(f"{op}: {error}", node.extent)
             return None
-        if is_rounder(number.value, value):
-            self.warn_rounder(number, value, F32, node.extent)
+        self._numbers.warn_rounder(number, value, F32, node.extent)
         return value
 
     def _word(self, op: str, node: ArgumentValue) -> str | None:
@@ -307,6 +296,15 @@ class OperationChecker:
         message = f"{op}: the size is not known at compile time, expected for example size=4"
         self._report.error(message, node.extent)
         return None
+
+
+def _start(meaning: Meaning) -> Dim | None:
+    """Where a window starts, if that is an integer or a size."""
+    if isinstance(meaning, SizeNumber):
+        return meaning.dim
+    if isinstance(meaning, Number) and meaning.value.denominator == 1:
+        return meaning.value.numerator
+    return None
 
 
 def _small(digits: str) -> int | None:

@@ -24,8 +24,8 @@ from kina.frontend.ast import (
 )
 from kina.frontend.check_dims import replace_names, resolve_dims
 from kina.frontend.check_types import resolve_type
-from kina.frontend.exact import Number
 from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong
+from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.typed import Value
 from kina.ops import OPS
@@ -187,9 +187,10 @@ class Records:
         self._report.error(message, node.name.extent, [note], help_)
         return WRONG
 
-    def _report_no_record(self, node: Field, found: Value | TupleValue | Number) -> None:
+    def _report_no_record(self, node: Field, found: Value | TupleValue | AnyNumber) -> None:
         name = node.name.name
-        what = {Value: "a tensor", TupleValue: "a tuple", Number: "a number"}[type(found)]
+        what = "a number" if isinstance(found, AnyNumber) else "a tensor"
+        what = "a tuple" if isinstance(found, TupleValue) else what
         message = f"`.{name}` reads a field, but this is {what}, expected a record"
         help_ = f"an operation is called: .{name}()" if name in OPS else None
         help_ = help_ or self._report.suggest(name, OPS)

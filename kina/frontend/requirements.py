@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kina.calls import bind
-from kina.dims import substitute
+from kina.dims import Dim, substitute
 from kina.folds import FoldTypes
+from kina.frontend.exact import bounds
+from kina.frontend.report import Report
 from kina.frontend.typed import (
     Apply,
     CallFunction,
     Differentiate,
     FoldFunction,
+    Instruction,
+    TakeSize,
     TypedFunction,
     TypedProgram,
 )
-from kina.requirements import Requirement, in_caller, of_layers, of_operation, of_types
+from kina.requirements import (
+    Requirement,
+    in_caller,
+    of_layers,
+    of_number,
+    of_operation,
+    of_types,
+)
 
 Requirements = Mapping[str, tuple[Requirement, ...]]
+_Call = CallFunction | Differentiate | FoldFunction
 
 
 def requirements(program: TypedProgram) -> Requirements:
@@ -32,27 +44,68 @@ def requirements(program: TypedProgram) -> Requirements:
     return found
 
 
+def report_broken(program: TypedProgram, report: Report) -> None:
+    """Report calls whose sizes are known and do not do."""
+    found = requirements(program)
+    functions = {function.signature.name: function for function in program.functions}
+    for function in program.functions:
+        for call in function.body:
+            if not isinstance(call, _Call):
+                continue
+            for each, dim in _called(call, functions, found):
+                if isinstance(dim, int) and dim < each.least:
+                    callee = functions[call.callee]
+                    note = report.note(f"{callee.signature} is defined here", callee.extent)
+                    report.error(f"{call.callee}: {each.text}", call.extent, [note])
+
+
 def _of(
     function: TypedFunction, functions: Mapping[str, TypedFunction], found: Requirements
 ) -> Iterator[Requirement]:
     yield from of_types(value.type for value in function.values)
     for instruction in function.body:
-        if isinstance(instruction, Apply):
+        yield from _of_instruction(instruction)
+        if isinstance(instruction, _Call):
+            for each, dim in _called(instruction, functions, found):
+                yield from in_caller(each, dim)
+
+
+def _of_instruction(instruction: Instruction) -> Iterator[Requirement]:
+    """What it needs itself."""
+    match instruction:
+        case Apply():
             operands = [operand.type for operand in instruction.operands]
             yield from of_operation(instruction.op, instruction.attributes, operands)
-        elif isinstance(instruction, CallFunction | Differentiate):
-            callee = functions[instruction.callee].signature
-            wanted = [parameter.type for parameter in callee.parameters]
-            given = [operand.type for operand in instruction.operands[: len(wanted)]]
-            sizes = dict(zip((s.name for s in callee.sizes), instruction.sizes, strict=True))
-            binding = bind(callee.name, wanted, given, sizes)
-            for each in found[instruction.callee]:
-                yield from in_caller(each, substitute(each.dim, binding))
-        elif isinstance(instruction, FoldFunction):
-            parts = ((instruction.x,), instruction.over, instruction.whole)
-            types = FoldTypes(*([value.type for value in part] for part in parts))
-            yield from of_layers(types.layers())
-            callee = functions[instruction.callee].signature
-            binding = types.bind(callee.name, [p.type for p in callee.parameters])
-            for each in found[instruction.callee]:
-                yield from in_caller(each, substitute(each.dim, binding))
+        case TakeSize():
+            yield from of_number(instruction.size, instruction.dtype, *bounds(instruction.dtype))
+        case FoldFunction():
+            yield from of_layers(_fold_types(instruction).layers())
+        case _:
+            return
+
+
+def _called(
+    call: _Call, functions: Mapping[str, TypedFunction], found: Requirements
+) -> Iterator[tuple[Requirement, Dim]]:
+    """What the callee requires, and its size at this call."""
+    if not found[call.callee]:
+        return
+    binding = _binding(call, functions[call.callee])
+    for each in found[call.callee]:
+        yield each, substitute(each.dim, binding)
+
+
+def _binding(call: _Call, callee: TypedFunction) -> Mapping[str, Dim]:
+    """What the callee's symbols are in the caller."""
+    signature = callee.signature
+    wanted = [parameter.type for parameter in signature.parameters]
+    if isinstance(call, FoldFunction):
+        return _fold_types(call).bind(signature.name, wanted)
+    given = [operand.type for operand in call.operands[: len(wanted)]]
+    sizes = dict(zip((size.name for size in signature.sizes), call.sizes, strict=True))
+    return bind(signature.name, wanted, given, sizes)
+
+
+def _fold_types(fold: FoldFunction) -> FoldTypes:
+    parts = ((fold.x,), fold.over, fold.whole)
+    return FoldTypes(*([value.type for value in part] for part in parts))

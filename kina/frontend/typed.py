@@ -44,6 +44,15 @@ class Constant(NamedTuple):
     extent: Extent
 
 
+class TakeSize(NamedTuple):
+    """A size as a rank-0 I64, which is then a number of `dtype`."""
+
+    size: str
+    dtype: DType
+    result: Value
+    extent: Extent
+
+
 class CallFunction(NamedTuple):
     """A call of a top-level function; a tuple result is flattened."""
 
@@ -85,7 +94,7 @@ class FoldFunction(NamedTuple):
         return (self.x, *self.over, *self.whole)
 
 
-Instruction = Apply | Constant | CallFunction | Differentiate | FoldFunction
+Instruction = Apply | Constant | TakeSize | CallFunction | Differentiate | FoldFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class TypedFunction:
         """The parameters and the results of every instruction."""
         yield from self.parameters
         for instruction in self.body:
-            if isinstance(instruction, Apply | Constant):
+            if isinstance(instruction, Apply | Constant | TakeSize):
                 yield instruction.result
             else:
                 yield from instruction.results

@@ -25,8 +25,8 @@ SIZES = "sizes"
 
 def derive(dim: str, symbols: Mapping[str, SSAValue], at: Builder) -> SSAValue:
     """The value of a derived dimension, as an index, from the values of its symbols."""
-    total: SSAValue | None = None
     terms = terms_of(dim)
+    total = None if max(terms.values()) > 0 else at.index(0)
     for monomial in sorted(terms, key=lambda monomial: terms[monomial] < 0):
         coefficient = terms[monomial]
         term = _term(monomial, abs(coefficient), symbols, at)

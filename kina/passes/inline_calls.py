@@ -25,7 +25,7 @@ from kina.dialects.call import CallOp, call_binding, substitute_ir
 from kina.dialects.callee import CalleeOp, sizes_attribute
 from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
-from kina.dialects.layout import CheckWindowOp, PositionOp, SliceOp, UpdateOp
+from kina.dialects.layout import CheckWindowOp, SizeOp, SliceOp, UpdateOp
 from kina.dialects.types import IRTensor, from_ir
 from kina.dialects.vjp import VjpOp
 from kina.dims import substitute
@@ -166,11 +166,11 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: Mapping[str,
         window = CheckWindowOp(operands[0], op.what.data, op.axis_value, size, within)
         window.location = op.location
         return window
-    if isinstance(op, PositionOp):
-        position = PositionOp(substitute(op.at_value, binding))
-        position.location = op.location
-        values[op.result] = position.result
-        return position
+    if isinstance(op, SizeOp):
+        size = SizeOp(substitute(op.size, binding), from_ir(op.result.type).placement)
+        size.location = op.location
+        values[op.result] = size.result
+        return size
     properties = dict(op.properties)
     if isinstance(op, CalleeOp) and op.sizes is not None:
         sizes = sizes_attribute([substitute(size, binding) for size in op.size_values])

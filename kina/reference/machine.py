@@ -22,7 +22,7 @@ from kina.dialects.elementwise import ConstantOp
 from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
-from kina.dialects.layout import CheckWindowOp, PositionOp, SliceOp, UpdateOp
+from kina.dialects.layout import CheckWindowOp, SizeOp, SliceOp, UpdateOp
 from kina.dialects.types import from_ir
 from kina.dims import evaluate, is_symbol
 from kina.errors import KinaIndexError
@@ -165,8 +165,8 @@ class Frame:
             type_ = from_ir(op.result.type)
             raw = op.value.data.data
             self.values[op.result] = payload(raw, type_.dtype, self.shape(op.result))
-        elif isinstance(op, PositionOp):
-            self.values[op.result] = np.asarray(self._size(op.at_value), np.int64)
+        elif isinstance(op, SizeOp):
+            self.values[op.result] = np.asarray(self._size(op.size), np.int64)
         elif isinstance(op, KinaOp):
             self.values[op.result] = self._apply(op)
         else:

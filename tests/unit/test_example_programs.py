@@ -260,12 +260,14 @@ def attention(groups: int, queries: int) -> Function:
         return x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2)
 
     def run(x: Array, *rest: Array) -> Array:
-        wq, wk, wv, wo, cosine, sine, scale = rest
+        wq, wk, wv, wo, cosine, sine = rest
         q, k, v = split(x @ wq, groups * queries), split(x @ wk, groups), split(x @ wv, groups)
         q, k = rotate(q, cosine, sine), rotate(k, cosine, sine)
         k, v = np.repeat(k, queries, axis=1), np.repeat(v, queries, axis=1)
         past = np.tri(x.shape[1], dtype=bool)
-        p = np.exp(log_softmax(np.where(past, q @ k.swapaxes(-1, -2) * scale, -np.inf)))
+        p = np.exp(
+            log_softmax(np.where(past, q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), -np.inf))
+        )
         return (p @ v).swapaxes(1, 2).reshape(*x.shape[:2], -1) @ wo
 
     return run
@@ -285,7 +287,7 @@ def test_attention(groups: int, queries: int, random: np.random.Generator) -> No
     ]
     angle = np.arange(length)[:, None] * 10000.0 ** -(np.arange(half) / half)
     tables = [np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)]
-    arguments: list[Any] = [*(normal(random, *s) for s in shapes), *tables, np.float32(0.7)]
+    arguments: list[Any] = [*(normal(random, *s) for s in shapes), *tables]
     meaning = attention(groups, queries)
     ct = normal(random, batch, length, width)
 
@@ -313,19 +315,17 @@ def test_kv_cache(random: np.random.Generator) -> None:
     heads, length, width = 3, 5, 7
     keys, values = np.full((2, 2, heads, length, width), 7, np.float32)
     q, k, v = normal(random, 3, 2, heads, length, width)
-    scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.5
+    scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(width)
     p = np.exp(log_softmax(np.where(np.tri(length, dtype=bool), scores, -np.inf)))
     assert "out0 may be keys, out1 may be values" in str(attend.type)
     for at in range(length):
         rows = [a[:, :, at : at + 1] for a in (q, k, v)]
-        *_, got = attend(
-            keys, values, *rows, np.int64(at), np.float32(0.5), out=(keys, values, None)
-        )
+        *_, got = attend(keys, values, *rows, np.int64(at), out=(keys, values, None))
         close(got, (p @ v)[:, :, at : at + 1])
         assert (keys[:, :, at + 1 :] == 7).all()
     assert (keys.tobytes(), values.tobytes()) == (k.tobytes(), v.tobytes())
     with pytest.raises(kina.KinaIndexError, match="update: at 5 "):
-        attend(keys, values, *[a[:, :, :1] for a in (q, k, v)], np.int64(length), np.float32(0.5))
+        attend(keys, values, *[a[:, :, :1] for a in (q, k, v)], np.int64(length))
 
 
 def test_adamw(random: np.random.Generator) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from xdsl.dialects import tensor
 from xdsl.dialects.arith import IndexCastOp
@@ -22,9 +23,10 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.callee import SIZE_PARAMETERS, size_parameters
+from kina.dialects.layout import SizeOp
 from kina.dialects.requires import REQUIRES, requirements_of
 from kina.dialects.types import LayoutAttr, from_ir
-from kina.dims import is_symbol
+from kina.dims import is_symbol, symbols_of
 from kina.passes.builder import INDEX, Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.contracts import Contract, Contracts
@@ -109,10 +111,18 @@ def _kina_signature(function: FuncOp) -> tuple[list[KinaType], list[KinaType]]:
         raise refusal(function.location, f"function {name}: {error}") from error
     _check_placement(function, inputs, outputs)
     known = {symbol for type_ in inputs for symbol in type_.binds} | {*size_parameters(function)}
-    for symbol in (symbol for type_ in [*inputs, *outputs] for symbol in type_.symbols):
-        if symbol not in known:
-            raise refusal(function.location, f"function {name}: no parameter has size {symbol}")
+    _check_bound(function, [s for type_ in [*inputs, *outputs] for s in type_.symbols], known)
+    for op in function.body.walk():
+        if isinstance(op, SizeOp):
+            _check_bound(function, symbols_of(op.size), known)
     return inputs, outputs
+
+
+def _check_bound(function: FuncOp, symbols: Iterable[str], known: AbstractSet[str]) -> None:
+    for symbol in symbols:
+        if symbol not in known:
+            name = function.sym_name.data
+            raise refusal(function.location, f"function {name}: no parameter has size {symbol}")
 
 
 def _check_placement(

@@ -13,16 +13,18 @@ from xdsl.dialects import arith, cf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, UnitAttr, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.dialects.utils import split_dynamic_index_list
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.ir import BlockArgument, OpResult, SSAValue, Use
 
 from kina.dialects.layout import (
     CheckWindowOp,
     ConcatOp,
     IotaOp,
     OverwriteOp,
-    PositionOp,
+    SizeOp,
+    SliceLike,
     SliceOp,
     TransposeOp,
+    UpdateLike,
     UpdateOp,
     WindowOp,
     constant_position,
@@ -64,8 +66,24 @@ def lower_transpose(state: Lowering, op: TransposeOp) -> None:
     state.bind(op.result, generic(state.builder, type_.rank, [source], [output], _copy)[0])
 
 
-def lower_position(state: Lowering, op: PositionOp) -> None:
-    """Nothing: what starts there takes the size itself."""
+def lower_size(state: Lowering, op: SizeOp) -> None:
+    """Lower to the size itself; what starts there takes it, and no tensor of it."""
+    if all(_is_start(use) for use in op.result.uses):
+        return
+    size = _as_i64(state, op.size)
+    output = whole(state.empty_like(from_ir(op.result.type)))
+
+    def body(inner: Builder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        return [size]
+
+    state.bind(op.result, generic(state.builder, 0, [], [output], body)[0])
+
+
+def _is_start(use: Use) -> bool:
+    """Whether a use of a size is that a window starts there."""
+    op = use.operation
+    is_window = isinstance(op, CheckWindowOp | SliceLike | UpdateLike)
+    return is_window and use.index == len(op.operands) - 1
 
 
 def lower_slice(state: Lowering, op: SliceOp) -> None:

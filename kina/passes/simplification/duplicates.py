@@ -11,9 +11,9 @@ from xdsl.rewriter import Rewriter
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.indexing import CheckIndicesOp
-from kina.dialects.layout import CheckWindowOp, PositionOp
+from kina.dialects.layout import CheckWindowOp, SizeOp
 
-_Merged = KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp | PositionOp
+_Merged = KinaOp | ConstantOp | CheckIndicesOp | CheckWindowOp | SizeOp
 
 
 def merge_duplicates(function: FuncOp) -> None:

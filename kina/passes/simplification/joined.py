@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from kina.dialects.elementwise import BinaryOp, CastOp, ConstantOp, UnaryOp
 from kina.dialects.kina import build
-from kina.dialects.layout import ConcatOp, OverwriteOp, PositionOp, WindowOp
+from kina.dialects.layout import ConcatOp, OverwriteOp, SizeOp, WindowOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dims import Dim, DimError, add, subtract
@@ -70,7 +70,7 @@ def _part(
     op = operand.owner
     if isinstance(op, ConcatOp) and _parts(op) == _parts(like):
         return op.inputs[number], ()
-    position = PositionOp(start)
+    position = SizeOp(start)
     window = WindowOp(operand, position, like.axis_value, size)
     return window.result, (position, window)
 

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from kina.dialects.layout import (
     ConcatOp,
     OverwriteOp,
-    PositionOp,
+    SizeOp,
     SliceLike,
     TransposeOp,
     UpdateLike,
@@ -50,7 +50,7 @@ def concat(b: GradientBuilder, op: ConcatOp, ct: SSAValue) -> Sequence[Partial]:
 
 
 def _part(b: GradientBuilder, ct: SSAValue, axis: int, start: Dim, size: Dim) -> Partial:
-    return lambda: b.emit(WindowOp(ct, b.emit(PositionOp(start)), axis, size))
+    return lambda: b.emit(WindowOp(ct, b.emit(SizeOp(start)), axis, size))
 
 
 def update(b: GradientBuilder, op: UpdateLike, ct: SSAValue) -> Sequence[Partial]:

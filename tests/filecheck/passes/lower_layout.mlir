@@ -73,3 +73,17 @@ func.func @end(%x: tensor<f32>) -> tensor<f32> {
   %0 = kina.neg %x : tensor<f32> -> tensor<f32>
   func.return %0 : tensor<f32>
 }
+
+// A size is a tensor only where it is used as one; a window takes the size itself.
+// CHECK-LABEL: func.func @size(
+// CHECK:         [[D:%\S+]] = tensor.dim %x
+// CHECK:         [[I:%\S+]] = arith.index_cast [[D]] : index to i64
+// CHECK:         linalg.generic {{.*}} outs({{%\S+}} : tensor<i64>)
+// CHECK:           linalg.yield [[I]] : i64
+// CHECK:         tensor.extract_slice %y{{\[}}[[D]]] [2] [1]
+// MLIR-LABEL:  func.func @size(
+func.func @size(%x: tensor<?xf32, #kina.layout<["T"], host>>, %y: tensor<?xf32, #kina.layout<["T + 2"], host>>) -> (tensor<i64>, tensor<2xf32>) {
+  %0 = kina.size {of = "T"} : tensor<i64>
+  %1 = kina.window %y, %0 {axis = 0} : tensor<?xf32, #kina.layout<["T + 2"], host>>, tensor<i64> -> tensor<2xf32>
+  func.return %0, %1 : tensor<i64>, tensor<2xf32>
+}

@@ -64,3 +64,16 @@ func.func @padded(%x: tensor<2xf32>) -> tensor<5xf32> {
   %0 = kina.overwrite %z, %x, %i {axis = 0} : tensor<5xf32>, tensor<2xf32>, tensor<i64> -> tensor<5xf32>
   func.return %0 : tensor<5xf32>
 }
+
+// A window that starts at a size is checked, unless the normal forms say that it fits.
+// CHECK-LABEL: func.func @fits(
+// CHECK-NOT:     kina.check_window
+// CHECK:         kina.window
+// CHECK:         kina.check_window {{%\S+}} {what = "slice", axis = 0, size = "T", within = "K + T"}
+func.func @fits(%x: tensor<?xf32, #kina.layout<["K + T"], host>>, %k: tensor<?xf32, #kina.layout<["K"], host>>, %t: tensor<?xf32, #kina.layout<["T"], host>>) -> (tensor<?xf32, #kina.layout<["T"], host>>, tensor<?xf32, #kina.layout<["T"], host>>) {
+  %0 = kina.size {of = "K"} : tensor<i64>
+  %1 = kina.slice %x, %0 {axis = 0} : tensor<?xf32, #kina.layout<["K + T"], host>>, tensor<i64> -> tensor<?xf32, #kina.layout<["T"], host>>
+  %2 = kina.size {of = "T"} : tensor<i64>
+  %3 = kina.slice %x, %2 {axis = 0} : tensor<?xf32, #kina.layout<["K + T"], host>>, tensor<i64> -> tensor<?xf32, #kina.layout<["T"], host>>
+  func.return %1, %3 : tensor<?xf32, #kina.layout<["T"], host>>, tensor<?xf32, #kina.layout<["T"], host>>
+}

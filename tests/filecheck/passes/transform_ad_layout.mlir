@@ -28,9 +28,9 @@ func.func @concat(%x: tensor<5xf32>, %y: tensor<1xf32>) -> tensor<6xf32> {
   func.return %z : tensor<6xf32>
 }
 // CHECK-LABEL: func.func @dconcat(
-// CHECK:         [[P:%\S+]] = kina.position {at = 0 : i64}
+// CHECK:         [[P:%\S+]] = kina.size {of = 0 : i64}
 // CHECK-NEXT:    kina.window %ct, [[P]] {axis = 0} : {{.*}} -> tensor<5xf32>
-// CHECK-NEXT:    [[Q:%\S+]] = kina.position {at = 5 : i64}
+// CHECK-NEXT:    [[Q:%\S+]] = kina.size {of = 5 : i64}
 // CHECK-NEXT:    kina.window %ct, [[Q]] {axis = 0} : {{.*}} -> tensor<1xf32>
 func.func @dconcat(%x: tensor<5xf32>, %y: tensor<1xf32>, %ct: tensor<6xf32>) -> (tensor<5xf32>, tensor<1xf32>) {
   %0, %1, %2 = kina.vjp @concat(%x, %y, %ct) {wrt = [0, 1]} : (tensor<5xf32>, tensor<1xf32>, tensor<6xf32>) -> (tensor<6xf32>, tensor<5xf32>, tensor<1xf32>)

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from helpers.philox import random_uniform
 from kina.arrays import numpy_dtype
-from kina.dialects.layout import PositionOp
+from kina.dialects.layout import SizeOp
 from kina.dialects.types import from_ir
 from kina.dims import evaluate
 from kina.ops import CONTESTS, OPS, REDUCTIONS
@@ -41,8 +41,8 @@ def evaluate64(function: FuncOp, arrays: Arrays) -> list[np.ndarray]:
             continue
         dims = from_ir(op.results[0].type).dims
         shape = tuple(evaluate(dim, sizes) for dim in dims)
-        if isinstance(op, PositionOp):
-            values[op.results[0]] = np.asarray(evaluate(op.at_value, sizes))
+        if isinstance(op, SizeOp):
+            values[op.results[0]] = np.asarray(evaluate(op.size, sizes))
             continue
         result = np.asarray(_MEANINGS[op.name](op, shape, *operands))
         assert result.shape == shape, f"{op.name} gives {result.shape}, its type says {shape}"

@@ -162,9 +162,9 @@ func.func @f(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: position: result has type tensor<I32, []>, expected tensor<I64, []>
+// CHECK: size: result has type tensor<I32, []>, expected tensor<I64, []>
 func.func @f() {
-  %0 = kina.position {at = 3 : i64} : tensor<i32>
+  %0 = kina.size {of = 3 : i64} : tensor<i32>
   func.return
 }
 
@@ -173,5 +173,13 @@ func.func @f() {
 // CHECK: slice: size T + 1 does not fit axis 0 of shape [T], expected 1 .. T
 func.func @f(%x: tensor<?xf32, #kina.layout<["T"], host>>, %i: tensor<i64>) {
   %0 = kina.slice %x, %i {axis = 0} : tensor<?xf32, #kina.layout<["T"], host>>, tensor<i64> -> tensor<?xf32, #kina.layout<["T + 1"], host>>
+  func.return
+}
+
+// -----
+
+// CHECK: size: `N + 2 - 2` is no size in normal form
+func.func @f(%x: tensor<?xf32, #kina.layout<["N"], host>>) {
+  %0 = kina.size {of = "N + 2 - 2"} : tensor<i64>
   func.return
 }

@@ -51,8 +51,8 @@ func.func @joined(%x: tensor<2x5xf8E5M2>, %y: tensor<2x1xf8E5M2>) {
 func.func @sums(%x: tensor<?x5xf32, #kina.layout<["T", 5], host>>, %y: tensor<1x5xf32>) {
   // CHECK-NEXT: kina.concat %x, %y {axis = 0} : {{.*}} -> tensor<?x5xf32, #kina.layout<["T + 1", 5], host>>
   %0 = kina.concat %x, %y {axis = 0} : tensor<?x5xf32, #kina.layout<["T", 5], host>>, tensor<1x5xf32> -> tensor<?x5xf32, #kina.layout<["T + 1", 5], host>>
-  // CHECK-NEXT: [[P:%\S+]] = kina.position {at = "T"} : tensor<i64>
-  %1 = kina.position {at = "T"} : tensor<i64>
+  // CHECK-NEXT: [[P:%\S+]] = kina.size {of = "T"} : tensor<i64>
+  %1 = kina.size {of = "T"} : tensor<i64>
   // CHECK-NEXT: kina.window %{{\S+}}, [[P]] {axis = 0} : {{.*}} -> tensor<1x5xf32>
   %2 = kina.window %0, %1 {axis = 0} : tensor<?x5xf32, #kina.layout<["T + 1", 5], host>>, tensor<i64> -> tensor<1x5xf32>
   func.return
