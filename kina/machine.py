@@ -65,10 +65,12 @@ class Machine:
     """Rows of a tile of a matrix product: with its columns, what registers hold."""
     tile_columns: int = 16
     """Columns of such a tile: two vectors."""
-    tile_depth: int = 256
+    tile_depth: int = 512
     """Elements of k that a tile takes from a panel of columns, which stays in the nearest cache."""
-    least_rows: int = 4
-    """Fewer rows are not worth packing the columns for."""
+    tiles: int = 32
+    """Tiles of a block of rows, whose left factor stays in a core's cache."""
+    few_rows: int = 4
+    """Up to so many rows are not worth packing columns for."""
     least_columns: int = 8
     """Fewer columns do not fill a tile."""
     links: int = 4
@@ -87,7 +89,7 @@ OLD = "old"
 """x86-64-v2 and processors like it."""
 MACHINES: dict[str, Machine] = {
     USUAL: Machine(),
-    WIDE: Machine(tile_rows=14, tile_columns=32, chains=256),
+    WIDE: Machine(tile_rows=14, tile_columns=32, tile_depth=1024, tiles=24, few_rows=8, chains=256),
     OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16),
 }
 """By the name that the pass `schedule-cpu` takes."""

@@ -41,7 +41,8 @@ ABSURD = {
         tile_rows=3,
         tile_columns=8,
         tile_depth=7,
-        least_rows=1,
+        tiles=1,
+        few_rows=1,
         least_columns=1,
     ),
     "streams nothing": Machine(
@@ -55,7 +56,9 @@ ABSURD = {
         short_body=1000,
         whole_body=10,
         piece=16,
-        least_rows=1 << 60,
+        tiles=1,
+        few_rows=3,
+        least_columns=1 << 60,
     ),
     "narrow": Machine(
         band=16,
@@ -73,7 +76,8 @@ ABSURD = {
         tile_rows=1,
         tile_columns=64,
         tile_depth=100,
-        least_rows=1,
+        tiles=2,
+        few_rows=8,
         least_columns=1,
     ),
 }  # fmt: skip

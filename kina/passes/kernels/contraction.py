@@ -1,298 +1,303 @@
 """Matrix products in tiles: rows x columns of accumulators stay in registers while k runs.
 
-    for each panel of columns:
+    for each block of rows:
         for each block of k:
-            the panel of the right factor is packed, k after k
-            for each tile of rows:
-                the tile of the left factor is packed
-                accumulators from +0.0, or from where the last block left them
-                for each k: a row of the panel, times each element of the tile's column
-                after the last block: what else is computed of each element; else the sums are kept
+            the block of the left factor is packed
+            for each panel of columns:
+                the panel of the right factor is packed
+                for each tile of rows:
+                    accumulators from +0.0, or from where the last block of k left them
+                    for each k: a row of the panel, times each element of the tile's column
+                    after the last block: what else is computed of each element
 
 An element's chain goes on from block to block through memory, which rounds nothing, so no size of
-a tile or a block can be seen in a result. Packing computes what stands behind a factor (a cast, a
-scale, a transposed read) once for a whole tile.
+a tile or a block can be seen in a result. Few rows are done in another way (`few_rows.py`), which
+is chosen when the code runs if it is not known before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from xdsl.dialects import math
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from kina.passes.kernels.factors import VECTOR, Factors, Sums, spans
+from kina.passes.kernels.few_rows import FewRows
 from kina.passes.kernels.function import KernelFunction, Places
-from kina.passes.kernels.hints import Hints
+from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.kernel import nest
-from kina.passes.kernels.ops import Count, Ops
-from kina.passes.kernels.step import Row, Step, start_of
-from kina.passes.scheduling.contractions import Factor, Roles
-from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.sums import holds_sums
+from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.kernels.packing import Packing, Room
+from kina.passes.scheduling.contractions import Roles
 
-PieceBody: TypeAlias = Callable[[Ops, SSAValue, Step, Count], None]
-"""What is done with a piece: where, which k, the step that computes it, and how many of it."""
-PIECE = 16
-"""Elements that are packed at a time."""
-HEIGHTS = (4, 1)
+HEIGHTS = (8, 4, 2, 1)
 """Rows of the smaller tiles, for what is left of the rows."""
+AHEAD = 16
+"""How many k before they are read the rows of a panel are asked for."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A panel of a block: how many columns it has, whether that is not all, and which k."""
+
+    present: Count
+    is_edge: Flag
+    depth: Count
+    is_later: Flag
+    """Whether a block of k came before."""
+    is_last: Flag
 
 
 class Contraction:
     """Writes the loops of a kernel with one chain of products."""
 
     def __init__(self, function: KernelFunction, roles: Roles) -> None:
-        self.function, self._roles, self._stage = function, roles, roles.stage
-        self.hints = Hints(function)
-        space, machine = function.space, function.machine
-        assert space.axis is not None
-        self._rows, self._axis, self._columns = roles.rows, space.axis, space.last
+        self.function = function
+        self._factors = factors = Factors(function, roles)
+        machine = function.machine
         self._height, self._width = machine.tile_rows, machine.tile_columns
-        self._total = function.size(space.size(self._axis))
-        self._whole = isinstance(self._total, int) and self._total <= machine.tile_depth
-        depth = self._total if isinstance(self._total, int) else machine.tile_depth
-        self._depth = min(depth, machine.tile_depth)
-        self._by_rows = self._lies_along(roles.left, self._axis)
-        tall = self._height * (self._depth + PIECE)
-        room = tall if self._by_rows else self._depth * PIECE
-        self._work, self._left = function.workspace(f32, room + self._depth * self._width)
-        self._right = function.entry.plus(self._left, room)
+        self._keeper = factors.keeper
+        self._depth = _even_part(factors.total, machine.tile_depth)
+        self._whole = isinstance(factors.total, int) and factors.total <= self._depth
+        self._even = (factors.static(factors.columns) or 1) % self._width == 0
+        rows = factors.static(factors.rows)
+        most = machine.tiles * self._height
+        self._block = most if rows is None else min(most, -(-rows // self._height) * self._height)
+        depth = -(-self._depth // VECTOR) * VECTOR
+        self._packing = Packing(factors, self._height, self._width, self._block, depth)
+        self._few = FewRows(factors)
+        self._room = self._memory()
         function.strategy, function.lanes = f"tiles of {self._height} rows", self._width
 
-    def _lies_along(self, factor: Factor, loop: int) -> bool:
-        """Whether what a factor reads lies together along a loop."""
-        block = self._stage.block
-        leaves = zip(block.args, self._stage.leaves, strict=False)
-        used = {operand for op in factor.ops for operand in op.operands} | {factor.value}
-        strides = [
-            self.function.stride(value, self._stage, access, loop)
-            for argument, (value, access) in leaves
-            if argument in used
-        ]
-        return all(isinstance(stride, int) and stride in (0, 1) for stride in strides)
+    def _memory(self) -> Room:
+        left, panel = self._packing.left_size, self._packing.panel_size
+        tile = self._height * self._width
+        size = max(left + panel + tile, self._few.size)
+        memory, start = self.function.workspace(f32, -(-size // VECTOR) * VECTOR)
+        plus = self.function.entry.plus
+        return Room(memory, start, plus(start, left), plus(start, left + panel))
 
     def build(self) -> None:
         """Appends everything to the function."""
-        space = self.function.space
-        outer = [loop for loop in space.parallel if loop not in (self._rows, self._columns)]
-        nest(self.function, self.function.ops, outer, {}, self._panels)
-        self.hints.finish()
+        space, factors = self.function.space, self._factors
+        inner = (factors.rows, factors.columns)
+        outer = [loop for loop in space.parallel if loop not in inner]
+        nest(self.function, self.function.ops, outer, {}, self._product)
+        factors.hints.finish()
 
-    def _panels(self, ops: Ops, places: Places) -> None:
-        first, count = self.function.bounds(self._columns)
-        end = ops.plus(first, count)
-        even = isinstance(count, int) and count % self._width == 0
+    def _product(self, ops: Ops, places: Places) -> None:
+        """By few rows or by tiles, as there are rows."""
+        most = self.function.machine.few_rows
+        _, rows = self._factors.bounds(self._factors.rows)
+        known = self._factors.static(self._factors.rows)
+        is_few: Flag = False
+        if known is not None and known <= max(most, 1):
+            is_few = True
+        elif isinstance(rows, SSAValue) and known is None:
+            is_few = ops.compare("ule", rows, ops.index(most))
+        few = partial(self._few.build, places=places, memory=self._room)
+        ops.choose(is_few, few, partial(self._blocks, places=places))
 
-        def panel(inside: Ops, at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            left = self._width if even else inside.least(inside.minus(end, at), self._width)
-            self._blocks(inside, {**places, self._columns: at}, left)
-            return ()
+    # Blocks.
 
-        ops.loop(first, end, self._width, (), panel)
+    def _blocks(self, ops: Ops, places: Places) -> None:
+        factors = self._factors
+        assert factors.rows is not None
+        first, rows = factors.bounds(factors.rows)
 
-    def _blocks(self, ops: Ops, places: Places, present: Count) -> None:
+        def block(inside: Ops, row: Count, count: Count) -> None:
+            here = {**places, factors.rows or 0: row}
+            spans(inside, 0, factors.total, self._depth, partial(self._block_of_k, here, count))
+
+        spans(ops, first, rows, self._block, block)
+
+    def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
+        factors = self._factors
+        here = {**places, factors.axis: at}
+        self._packing.pack_left(ops, self._room, here, rows, depth)
+        first, columns = factors.bounds(factors.columns)
+
+        def panel(inside: Ops, column: Count, present: Count) -> None:
+            there = {**here, factors.columns: column}
+            self._packing.pack_right(inside, self._room, there, present, depth)
+            self._tiles(inside, there, rows, self._part(inside, present, at, depth))
+
+        spans(ops, first, columns, self._width, panel, even=self._even)
+
+    def _part(self, ops: Ops, present: Count, at: Count, depth: Count) -> Part:
+        is_edge: Flag = not self._even
+        if isinstance(present, SSAValue):
+            is_edge = ops.compare("ne", present, ops.index(self._width))
         if self._whole:
-            self._block(ops, places, present, 0, self._total)
-            return
+            return Part(present, is_edge, depth, is_later=False, is_last=True)
+        later = ops.compare("ne", ops.index(at), ops.index(0))
+        end, total = ops.index(ops.plus(at, depth)), ops.index(self._factors.total)
+        return Part(present, is_edge, depth, later, ops.compare("eq", end, total))
 
-        def block(inside: Ops, at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            depth = inside.least(inside.minus(self._total, at), self._depth)
-            self._block(inside, places, present, at, depth)
-            return ()
-
-        ops.loop(0, self._total, self._depth, (), block)
-
-    def _block(self, ops: Ops, places: Places, present: Count, at: Count, depth: Count) -> None:
-        self._pack_right(ops, places, present, at, depth)
-        first, left = self.function.bounds(self._rows)
-        for height in (self._height, *HEIGHTS):
-            rest = ops.remainder(left, height)
-            done = ops.minus(left, rest)
-            if done == 0:
-                continue
-
-            def tile(
-                inside: Ops, row: SSAValue, _: Sequence[SSAValue], height: int = height
-            ) -> Sequence[SSAValue]:
-                here = {**places, self._rows: row}
-                self._tile(inside, here, present, at, depth, height)
-                return ()
-
-            end = ops.plus(first, done)
-            ops.loop(first, end, height, (), tile)
-            first, left = end, rest
-
-    # Packing.
-
-    def _step(self, ops: Ops, places: Places, along: int, lanes: int, present: Count) -> Step:
-        mask = None if present == lanes else ops.mask(present, lanes)
-        row = Row(ops, places)
-        end = None if mask is None else ops.plus(places[along], present)
-        return Step(self.function, self.hints, row, along, lanes, mask, end)
-
-    def _part(self, step: Step, factor: Factor) -> SSAValue:
-        value = step.part(self._stage, factor.value, factor.ops)
-        return step.ops.spread(value, step.lanes)
-
-    def _pack_right(
-        self, ops: Ops, places: Places, present: Count, at: Count, depth: Count
-    ) -> None:
-        """A row of the panel for each k."""
-        if self._lies_along(self._roles.right, self._axis):
-            self._pack_columns(ops, places, present, at, depth)
-            return
-
-        def row(inside: Ops, k: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            here = {**places, self._axis: inside.plus(at, k)}
-            step = self._step(inside, here, self._columns, self._width, present)
-            place = inside.plus(self._right, inside.times(k, self._width))
-            inside.store(self._part(step, self._roles.right), self._work, place, None)
-            return ()
-
-        ops.loop(0, depth, 1, (), row)
-
-    def _pack_columns(
-        self, ops: Ops, places: Places, present: Count, at: Count, depth: Count
-    ) -> None:
-        """The same where k lies together: columns are read along it, and written across."""
-        scratch = self.function.scratch(f32, PIECE)
-
-        def column(inside: Ops, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            start = inside.plus(places[self._columns], number)
-            here = {**places, self._columns: start}
-            target = inside.plus(self._right, number)
-            self._pieces(
-                inside, here, at, depth, lambda o, k, step, n: across(o, k, step, n, target)
+    def _tiles(self, ops: Ops, places: Places, rows: Count, part: Part) -> None:
+        first: Count = 0
+        for height in (self._height, *(h for h in HEIGHTS if h < self._height)):
+            rest = ops.remainder(rows, height)
+            ops.each(
+                first,
+                ops.minus(rows, rest),
+                height,
+                lambda inside, row, height=height: self._tile(inside, places, row, part, height),
             )
-            return ()
-
-        def across(inside: Ops, k: SSAValue, step: Step, count: Count, target: Count) -> None:
-            inside.store(self._part(step, self._roles.right), scratch, 0, None)
-
-            def lane(each: Ops, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                row = each.times(each.plus(k, number), self._width)
-                value = each.load(scratch, number, 0, None)
-                each.store(value, self._work, each.plus(target, row), None)
-                return ()
-
-            inside.loop(0, count, 1, (), lane)
-
-        ops.loop(0, present, 1, (), column)
-
-    def _pieces(self, ops: Ops, places: Places, at: Count, depth: Count, body: PieceBody) -> None:
-        """Walks a block of k a piece at a time."""
-        even = isinstance(depth, int) and depth % PIECE == 0
-
-        def piece(inside: Ops, k: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            left = PIECE if even else inside.least(inside.minus(depth, k), PIECE)
-            here = {**places, self._axis: inside.plus(at, k)}
-            body(inside, k, self._step(inside, here, self._axis, PIECE, left), left)
-            return ()
-
-        ops.loop(0, depth, PIECE, (), piece)
-
-    def _pack_left(self, ops: Ops, places: Places, at: Count, depth: Count, height: int) -> None:
-        """The tile row by row where rows lie together, else k by k."""
-        if not self._by_rows:
-            self._pack_across(ops, places, at, depth, height)
-            return
-
-        def row(inside: Ops, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            here = {**places, self._rows: inside.plus(places[self._rows], number)}
-            start = inside.plus(self._left, inside.times(number, self._depth + PIECE))
-
-            def store(each: Ops, k: SSAValue, step: Step, _: Count) -> None:
-                value = self._part(step, self._roles.left)
-                each.store(value, self._work, each.plus(start, k), None)
-
-            self._pieces(inside, here, at, depth, store)
-            return ()
-
-        ops.loop(0, height, 1, (), row)
-
-    def _pack_across(self, ops: Ops, places: Places, at: Count, depth: Count, height: int) -> None:
-        def column(inside: Ops, k: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            here = {**places, self._axis: inside.plus(at, k)}
-            step = self._step(inside, here, self._rows, PIECE, height)
-            place = inside.plus(self._left, inside.times(k, PIECE))
-            inside.store(self._part(step, self._roles.left), self._work, place, None)
-            return ()
-
-        ops.loop(0, depth, 1, (), column)
+            first, rows = ops.plus(first, ops.minus(rows, rest)), rest
 
     # One tile.
 
-    def _tile(
-        self, ops: Ops, places: Places, present: Count, at: Count, depth: Count, height: int
-    ) -> None:
-        self._pack_left(ops, places, at, depth, height)
-        zero = start_of(ops, self._stage.node.op.outputs[0])
-        assert zero is not None
-        starts = [ops.spread(zero, self._width)] * height
-        rows = [{**places, self._rows: ops.plus(places[self._rows], r)} for r in range(height)]
-        if not self._whole:
-            later = ops.compare("ne", ops.index(at), ops.index(0))
-            starts = ops.when(
-                later, starts, lambda inside: [self._kept(inside, row, present) for row in rows]
-            )
-        held = ops.loop(0, depth, 1, starts, self._multiply)
-        if self._whole:
-            self._finish(ops, rows, held, present)
-            return
-        end = ops.compare("eq", ops.index(ops.plus(at, depth)), ops.index(self._total))
-        ops.either(
-            end,
-            lambda inside: self._finish(inside, rows, held, present),
-            lambda inside: self._keep(inside, rows, held, present),
+    def _tile(self, ops: Ops, places: Places, row: SSAValue, part: Part, height: int) -> None:
+        """`row` is that one of its block, where `places` is."""
+        here = self._factors.at_row(ops, places, row)
+        sums = self._sums(ops, here, part)
+        held = ops.loop(
+            0,
+            part.depth,
+            1,
+            self._starts(ops, here, sums, part, height),
+            partial(self._multiply, self._packing.tile(ops, self._room, row)),
+        )
+        for number, value in enumerate(held):
+            ops.store(value, sums.buffer, _row(ops, sums, number), None)
+        self._leave(ops, here, sums, part, height)
+
+    def _sums(self, ops: Ops, places: Places, part: Part) -> Sums:
+        """Where a tile leaves its sums: in a result, or in memory of its own at the edge."""
+        own = Sums(self._room.memory, self._room.tile, self._width)
+        if self._keeper is None or part.is_edge is True:
+            return own
+        if self._whole and not self._factors.is_plain:
+            return own
+        kept = self._factors.kept(ops, self._keeper, places)
+        if part.is_edge is False:
+            return kept
+        edge = part.is_edge
+        assert isinstance(edge, SSAValue)
+        return Sums(
+            ops.value(arith.SelectOp(edge, own.buffer, kept.buffer)),
+            ops.select(edge, ops.index(own.at), ops.index(kept.at)),
+            ops.select(edge, ops.index(own.stride), ops.index(kept.stride)),
         )
 
-    def _multiply(self, ops: Ops, k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    def _starts(
+        self, ops: Ops, places: Places, sums: Sums, part: Part, height: int
+    ) -> list[SSAValue]:
+        """The accumulators: zeros, or what the last block of k left."""
+        starts = [ops.spread(self._factors.zero(ops), self._width)] * height
+        if not isinstance(part.is_later, SSAValue):
+            return starts
+
+        def kept(inside: Ops) -> list[SSAValue]:
+            copied = partial(self._copied, places=places, sums=sums, part=part, height=height)
+            inside.choose(part.is_edge, copied)
+            self._fetch(inside, places, height)
+            rows = [_row(inside, sums, number) for number in range(height)]
+            return [inside.load(sums.buffer, at, self._width, None) for at in rows]
+
+        return ops.when(part.is_later, starts, kept)
+
+    def _fetch(self, ops: Ops, places: Places, height: int) -> None:
+        """The sums of the tile that comes next."""
+        if self._keeper is None:
+            return
+        kept = self._factors.kept(ops, self._keeper, places)
+        for number in range(height, 2 * height):
+            at = _row(ops, kept, number)
+            self._factors.hints.fetch(ops, kept.buffer, at, self._width, FIRST)
+
+    def _multiply(
+        self, left: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
         """One k of a tile: a row of the panel times each element of a column of the tile."""
-        place = ops.plus(self._right, ops.times(k, self._width))
-        panel = ops.load(self._work, place, self._width, None)
-        steps = (self._depth + PIECE, 1) if self._by_rows else (1, PIECE)
-        start = ops.plus(self._left, ops.times(k, steps[1]))
+        memory, (row, step) = self._room.memory, self._packing.steps
+        place = ops.plus(self._room.panel, ops.times(k, self._width))
+        panel = ops.load(memory, place, self._width, None)
+        later = ops.plus(place, AHEAD * self._width)
+        self._factors.hints.fetch(ops, memory, later, self._width, FIRST)
+        start = ops.plus(left, ops.times(k, step))
         made: list[SSAValue] = []
-        for row, so_far in enumerate(held):
-            element = ops.load(self._work, ops.plus(start, row * steps[0]), 0, None)
+        for number, so_far in enumerate(held):
+            element = ops.load(memory, ops.plus(start, number * row), 0, None)
             factor = ops.spread(element, self._width)
             made.append(ops.value(math.FmaOp(factor, panel, so_far)))
         return made
 
-    def _finish(
-        self, ops: Ops, rows: Sequence[Places], held: Sequence[SSAValue], present: Count
-    ) -> tuple[()]:
-        """Stores what is computed of each element."""
-        kernel = self.function.kernel
-        for places, value in zip(rows, held, strict=True):
-            step = self._step(ops, places, self._columns, self._width, present)
-            step.row.made[self._stage.value] = value
-            for stage in kernel.stages:
-                if stage.value in kernel.outputs:
-                    made = value if stage is self._stage else step.value(stage)
-                    step.write(stage, made, stage.value)
-        return ()
+    def _leave(self, ops: Ops, places: Places, sums: Sums, part: Part, height: int) -> None:
+        """What is done with a tile that is in memory now."""
+        each = {"places": places, "sums": sums, "part": part, "height": height}
+        if self._factors.is_plain:
+            ops.choose(part.is_edge, partial(self._finished, **each))
+            return
 
-    # Sums that are not complete yet, where a result will be.
+        def unfinished(inside: Ops) -> None:
+            inside.choose(part.is_edge, partial(self._kept, **each))
 
-    def _keeper(self) -> Stage:
-        outputs = self.function.kernel.outputs
-        kept = [stage for stage in self.function.kernel.stages if stage.value in outputs]
-        return next(stage for stage in kept if holds_sums(stage))
+        def finished(inside: Ops) -> None:
+            inside.choose(
+                part.is_edge,
+                partial(self._finished, **each),
+                partial(self._finished, **{**each, "present": self._width}),
+            )
 
-    def _keep(
-        self, ops: Ops, rows: Sequence[Places], held: Sequence[SSAValue], present: Count
-    ) -> tuple[()]:
-        keeper = self._keeper()
-        for places, value in zip(rows, held, strict=True):
-            step = self._step(ops, places, self._columns, self._width, present)
-            step.write(keeper, value, keeper.value)
-        return ()
+        ops.choose(part.is_last, finished, unfinished)
 
-    def _kept(self, ops: Ops, places: Places, present: Count) -> SSAValue:
-        keeper = self._keeper()
-        at = self.function.offset(ops, keeper.value, keeper, keeper.written, places)
-        mask = None if present == self._width else ops.mask(present, self._width)
-        return ops.load(self.function.buffer(keeper.value), at, self._width, mask)
+    def _finished(
+        self,
+        ops: Ops,
+        places: Places,
+        sums: Sums,
+        part: Part,
+        height: int,
+        present: Count | None = None,
+    ) -> None:
+        """Stores what is computed of each sum."""
+
+        def row(inside: Ops, number: SSAValue) -> None:
+            value = inside.load(sums.buffer, _row(inside, sums, number), self._width, None)
+            here = self._factors.at_row(inside, places, number)
+            self._factors.finish(
+                inside, here, value, self._width, part.present if present is None else present
+            )
+
+        ops.each(0, height, 1, row)
+
+    def _kept(self, ops: Ops, places: Places, sums: Sums, part: Part, height: int) -> None:
+        """Moves the sums of an edge to where the next block of k finds them."""
+        self._move(ops, sums, self._kept_at(ops, places), part, height)
+
+    def _copied(self, ops: Ops, places: Places, sums: Sums, part: Part, height: int) -> None:
+        self._move(ops, self._kept_at(ops, places), sums, part, height)
+
+    def _kept_at(self, ops: Ops, places: Places) -> Sums:
+        assert self._keeper is not None
+        return self._factors.kept(ops, self._keeper, places)
+
+    def _move(self, ops: Ops, source: Sums, target: Sums, part: Part, height: int) -> None:
+        """The columns of an edge, row by row."""
+        mask = ops.mask(part.present, self._width)
+
+        def row(inside: Ops, number: SSAValue) -> None:
+            value = inside.load(source.buffer, _row(inside, source, number), self._width, mask)
+            inside.store(value, target.buffer, _row(inside, target, number), mask)
+
+        ops.each(0, height, 1, row)
+
+
+def _row(ops: Ops, sums: Sums, number: Count) -> Count:
+    """Where the sums of a row begin."""
+    return ops.plus(sums.at, ops.times(sums.stride, number))
+
+
+def _even_part(total: Count, most: int) -> int:
+    """Parts of a total as even as may be, no longer than `most`, whole vectors."""
+    if not isinstance(total, int):
+        return most
+    parts = max(1, -(-total // most))
+    even = -(-total // parts)
+    return min(-(-even // VECTOR) * VECTOR, most) if parts > 1 else even

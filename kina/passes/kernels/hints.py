@@ -11,8 +11,15 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.upstream import fence, prefetch, stream
 from kina.passes.kernels.function import KernelFunction
-from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, lanes_of, vector_of
-from kina.passes.kernels.pads import Flag
+from kina.passes.kernels.ops import (
+    Count,
+    Flag,
+    Ops,
+    bytes_of,
+    element_type,
+    lanes_of,
+    vector_of,
+)
 from kina.passes.scheduling.space import Size
 from kina.passes.scheduling.traffic import far_steps, large_results, next_rows, next_steps, streams
 
@@ -56,10 +63,14 @@ class Hints:
         fetch = self._fetches.get(value)
         if fetch is None or fetch.walk != self._loads[value]:
             return
-        size = bytes_of(element_type(buffer))
         start = ops.plus(at, self._function.size(fetch.distance))
-        for line in range(0, max(self._machine.line, lanes * size), self._machine.line):
-            ops.append(prefetch(buffer, ops.index(ops.plus(start, line // size)), fetch.level))
+        self.fetch(ops, buffer, start, lanes, fetch.level)
+
+    def fetch(self, ops: Ops, buffer: SSAValue, at: Count, count: int, level: int) -> None:
+        """Asks for the lines of some elements."""
+        size = bytes_of(element_type(buffer))
+        for line in range(0, max(self._machine.line, count * size), self._machine.line):
+            ops.append(prefetch(buffer, ops.index(ops.plus(at, line // size)), level))
 
     # Streaming.
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     MemRefType,
     VectorType,
     i1,
@@ -26,6 +27,8 @@ from kina.passes.builder import INDEX, Builder
 
 Count: TypeAlias = int | SSAValue
 """A number, or the index value that holds it when the code runs."""
+Flag: TypeAlias = bool | SSAValue
+"""What is known, or a truth value of the running code."""
 Cast: TypeAlias = type[arith.BitcastOp | arith.ExtFOp | arith.TruncFOp]
 """The class of a cast: from a value, to a type."""
 LoopBody: TypeAlias = Callable[["Ops", SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -71,11 +74,19 @@ def bytes_of(element: Attribute) -> int:
 class Ops(Builder):
     """A builder of loops over vectors; counts that are known are folded."""
 
+    def __init__(self, block: Block, location: LocationAttr | None = None) -> None:
+        super().__init__(block, location)
+        self._known: dict[int, SSAValue] = {}
+
     # Counts.
 
     def index(self, value: Count) -> SSAValue:
-        """A count as an index value."""
-        return value if isinstance(value, SSAValue) else super().index(value)
+        """A count as an index value; one constant of a block for each number."""
+        if isinstance(value, SSAValue):
+            return value
+        if value not in self._known:
+            self._known[value] = super().index(value)
+        return self._known[value]
 
     def plus(self, left: Count, right: Count) -> Count:
         """left + right."""
@@ -153,6 +164,40 @@ class Ops(Builder):
         self.append(choice)
         return list(choice.results)
 
+    def each(
+        self, first: Count, count: Count, step: int, body: Callable[[Ops, SSAValue], None]
+    ) -> None:
+        """A loop over `count` from the first one on that carries nothing."""
+
+        def once(inside: Ops, at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            body(inside, at)
+            return ()
+
+        if count != 0:
+            self.loop(first, self.plus(first, count), step, (), once)
+
+    def choose(
+        self,
+        condition: Flag,
+        body: Callable[[Ops], None],
+        otherwise: Callable[[Ops], None] | None = None,
+    ) -> None:
+        """One of two, or one or nothing; without results."""
+        if isinstance(condition, bool):
+            if (chosen := body if condition else otherwise) is not None:
+                chosen(self)
+            return
+
+        def filled(fill: Callable[[Ops], None] | None) -> Callable[[Ops], Sequence[SSAValue]]:
+            def yields(inside: Ops) -> Sequence[SSAValue]:
+                if fill is not None:
+                    fill(inside)
+                return ()
+
+            return yields
+
+        self.either(condition, filled(body), filled(otherwise))
+
     def either(
         self,
         condition: SSAValue,
@@ -208,26 +253,21 @@ class Ops(Builder):
 
     def lanes_of(self, value: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """A vector of some lanes of another."""
-        return self.value(
-            vector.ShuffleOp(
-                value,
-                value,
-                DenseArrayBase.from_list(i64, lanes),
-                result_type=vector_of(element_type(value), len(lanes)),
-            )
-        )
+        return self.shuffled(value, value, lanes)
+
+    def shuffled(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """A vector of some lanes of two, those of the second one counted on."""
+        order = DenseArrayBase.from_list(i64, lanes)
+        kind = vector_of(element_type(left), len(lanes))
+        return self.value(vector.ShuffleOp(left, right, order, result_type=kind))
 
     def joined(self, pieces: Sequence[SSAValue]) -> SSAValue:
         """Vectors of one type, as many as a power of two, one behind the other."""
         if len(pieces) == 1:
             return pieces[0]
-        lanes = 2 * lanes_of(pieces[0])
-        kind = vector_of(element_type(pieces[0]), lanes)
-        order = DenseArrayBase.from_list(i64, range(lanes))
+        lanes = range(2 * lanes_of(pieces[0]))
         pairs = zip(pieces[::2], pieces[1::2], strict=True)
-        return self.joined(
-            [self.value(vector.ShuffleOp(a, b, order, result_type=kind)) for a, b in pairs]
-        )
+        return self.joined([self.shuffled(a, b, lanes) for a, b in pairs])
 
     def lane(self, value: SSAValue, number: int) -> SSAValue:
         """One lane."""

@@ -14,15 +14,13 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from kina.passes.kernels.function import KernelFunction
-from kina.passes.kernels.ops import Count, Ops, element_type, vector_of
+from kina.passes.kernels.ops import Count, Flag, Ops, element_type, vector_of
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import Access
 
 if TYPE_CHECKING:
     from kina.passes.kernels.step import Row
 
-Flag: TypeAlias = bool | SSAValue
-"""What is known, or a truth value of the running code."""
 Place: TypeAlias = tuple[SSAValue, Count]
 """A buffer, and an element of it."""
 

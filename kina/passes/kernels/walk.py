@@ -22,8 +22,8 @@ from xdsl.ir import SSAValue
 
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.hints import Hints
-from kina.passes.kernels.ops import Count, Ops
-from kina.passes.kernels.pads import Flag, Pads, choice
+from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.kernels.pads import Pads, choice
 from kina.passes.kernels.step import Row, Step
 
 Held = Sequence[SSAValue]

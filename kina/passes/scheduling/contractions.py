@@ -28,10 +28,14 @@ class Factor:
 
 @dataclass(frozen=True)
 class Roles:
-    """A chain of products whose left factor walks `rows` and whose right one the last loop."""
+    """A chain of products whose left factor walks `rows`, and whose right one `columns`.
+
+    Columns are what vectors run along. A matrix times a vector has no rows.
+    """
 
     stage: Stage
-    rows: int
+    rows: int | None
+    columns: int
     left: Factor
     right: Factor
 
@@ -43,7 +47,7 @@ def roles_of(kernel: Kernel, space: Space, machine: Machine) -> Roles | None:
     """
     chains = [stage for stage in kernel.stages if stage.node.is_chain]
     others = [stage for stage in kernel.stages if not stage.node.is_chain]
-    if len(chains) != 1 or space.axis is None or space.axis != space.last - 1:
+    if len(chains) != 1 or space.axis is None or space.axis < space.last - 1:
         return None
     frame = kernel.frame
     if any(stage.node.axis is not None or frame.is_full(stage) for stage in others):
@@ -59,19 +63,37 @@ def _roles(kernel: Kernel, space: Space, stage: Stage, machine: Machine) -> Role
     assert last is not None
     fused = last.operands[0].owner
     assert isinstance(fused, math.FmaOp)
-    left, right = (_factor(kernel, space, stage, value) for value in (fused.a, fused.b))
-    if space.last in left.loops:
-        left, right = right, left
-    rows = [loop for loop in space.parallel if loop in left.loops and loop not in right.loops]
-    if not rows or space.last in left.loops or space.last not in right.loops:
+    factors = [_factor(kernel, space, stage, value) for value in (fused.a, fused.b)]
+    if any(stage.block.args[-1] in op.operands for factor in factors for op in factor.ops):
         return None
-    if any(stage.block.args[-1] in op.operands for op in left.ops | right.ops):
+    roles = [_as_roles(space, stage, *pair) for pair in (factors, factors[::-1])]
+    found = [each for each in roles if each is not None]
+    fitting = [each for each in found if _fits(space, each, machine)]
+    return max(fitting, key=lambda each: each.columns, default=None)
+
+
+def _as_roles(space: Space, stage: Stage, left: Factor, right: Factor) -> Roles | None:
+    """How the loops fall to the factors in this order; None if the right one has no columns."""
+    rows, columns = _own(space, left, right), _own(space, right, left)
+    if not columns:
         return None
-    sizes = (space.sizes[rows[-1]], space.sizes[space.last])
-    least = (machine.least_rows, machine.least_columns)
-    if any(not size.factors and size.known < few for size, few in zip(sizes, least, strict=True)):
-        return None
-    return Roles(stage, rows[-1], left, right)
+    return Roles(stage, rows[-1] if rows else None, columns[-1], left, right)
+
+
+def _fits(space: Space, roles: Roles, machine: Machine) -> bool:
+    """Whether columns may fill vectors, and lie together in the result or are those of few rows."""
+    size = space.sizes[roles.columns]
+    if not size.factors and size.known < machine.least_columns:
+        return False
+    if roles.rows is None or roles.columns == max(space.parallel):
+        return True
+    rows = space.sizes[roles.rows]
+    return not rows.factors and rows.known <= machine.few_rows
+
+
+def _own(space: Space, factor: Factor, other: Factor) -> list[int]:
+    """The loops over results that one factor walks and the other does not."""
+    return [loop for loop in space.parallel if loop in factor.loops and loop not in other.loops]
 
 
 def _factor(kernel: Kernel, space: Space, stage: Stage, value: SSAValue) -> Factor:

@@ -33,8 +33,9 @@ def launch(caller: Caller, kernel: Kernel, at: Builder) -> None:
     """Calls `kernel`: by pieces of its rows if these are few and long, or by rows."""
     space = space_of(kernel)
     if (roles := roles_of(kernel, space, caller.machine)) is not None:
-        tile = caller.machine.tile_rows, caller.machine.tile_columns
-        space.grains = dict(zip((roles.rows, space.last), tile, strict=True))
+        space.grains[roles.columns] = caller.machine.tile_columns
+        if roles.rows is not None:
+            space.grains[roles.rows] = caller.machine.tile_rows
         Launch(caller, kernel, space, None, at).emit()
         return
     parts = list(_parts(kernel, space, caller.machine, at))

@@ -48,8 +48,12 @@ def grain_of(space: Space, loop: int, machine: Machine) -> int:
 def shared_loops(space: Space, machine: Machine) -> tuple[int, ...]:
     """The parallel loops of which threads share the longest, none if none is longer than 1."""
     loops = [loop for loop in space.parallel if space.sizes[loop] != Size(1)]
-    if dynamic := [loop for loop in loops if space.sizes[loop].factors]:
-        return tuple(dynamic)
-    if not loops:
-        return ()
-    return (max(loops, key=lambda loop: space.sizes[loop].known // grain_of(space, loop, machine)),)
+    dynamic = [loop for loop in loops if space.sizes[loop].factors]
+    known = [loop for loop in loops if loop not in dynamic]
+    if dynamic:  # Rows of a product may turn out to be few, and its columns many.
+        known = [loop for loop in known if loop in space.grains]
+
+    def units(loop: int) -> int:
+        return space.sizes[loop].known // grain_of(space, loop, machine)
+
+    return (*dynamic, *sorted(known, key=units)[-1:])

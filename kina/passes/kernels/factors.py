@@ -1,0 +1,174 @@
+"""The two factors of a chain of products, read by steps, and what becomes of each sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from kina.passes.kernels.function import KernelFunction, Places
+from kina.passes.kernels.hints import Hints
+from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.step import Row, Step, start_of
+from kina.passes.kernels.transposition import transposed
+from kina.passes.scheduling.contractions import Factor, Roles
+from kina.passes.scheduling.fusion import Stage
+from kina.passes.scheduling.graph import Access
+from kina.passes.scheduling.sums import holds_sums
+
+SpanBody: TypeAlias = Callable[[Ops, Count, Count], None]
+"""What is done with some iterations of a loop: the first one, and how many."""
+VECTOR = 16
+"""Elements that are packed at a time."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Where sums lie: a buffer, an element of it, and how many there are from row to row."""
+
+    buffer: SSAValue
+    at: Count
+    stride: Count
+
+
+def spans(
+    ops: Ops, first: Count, count: Count, size: int, body: SpanBody, *, even: bool = False
+) -> None:
+    """Walks a loop in spans of a size; the last one is shorter unless they are even."""
+    if isinstance(count, int) and count <= size:
+        body(ops, first, count)
+        return
+    even = even or (isinstance(count, int) and count % size == 0)
+    end = ops.plus(first, count)
+
+    def span(inside: Ops, at: SSAValue) -> None:
+        body(inside, at, size if even else inside.least(inside.minus(end, at), size))
+
+    ops.each(first, count, size, span)
+
+
+class Factors:
+    """Reads elements of the factors as F32, and writes what is computed of sums."""
+
+    def __init__(self, function: KernelFunction, roles: Roles) -> None:
+        self.function, self.roles, self.stage = function, roles, roles.stage
+        self.hints = Hints(function)
+        axis = function.space.axis
+        assert axis is not None
+        self.rows, self.columns, self.axis = roles.rows, roles.columns, axis
+        self.total = function.size(function.space.size(axis))
+        """How many products a sum has."""
+        self.left_is_along = self._lies_along(roles.left, axis)
+        """Whether the left factor lies together along k."""
+        self.right_is_across = not self._lies_along(roles.right, roles.columns)
+        """Whether the right factor lies together along k, and not along columns."""
+        self.right_is_across &= self._lies_along(roles.right, axis)
+
+    def bounds(self, loop: int | None) -> tuple[Count, Count]:
+        """The first iteration of a loop and how many a call does; a single one if it is none."""
+        return (0, 1) if loop is None else self.function.bounds(loop)
+
+    def static(self, loop: int | None) -> int | None:
+        """The whole size of a loop, None if it is known only at run time."""
+        if loop is None:
+            return 1
+        size = self.function.space.size(loop)
+        return None if size.factors else size.known
+
+    def at_row(self, ops: Ops, places: Places, row: Count) -> Places:
+        """Some rows further down."""
+        if self.rows is None:
+            return places
+        return {**places, self.rows: ops.plus(places[self.rows], row)}
+
+    def _leaves(self, factor: Factor) -> list[tuple[SSAValue, Access]]:
+        used = {operand for op in factor.ops for operand in op.operands} | {factor.value}
+        leaves = zip(self.stage.block.args, self.stage.leaves, strict=False)
+        return [leaf for argument, leaf in leaves if argument in used]
+
+    def _lies_along(self, factor: Factor, loop: int) -> bool:
+        """Whether what a factor reads lies together along a loop."""
+        strides = [
+            self.function.stride(value, self.stage, access, loop)
+            for value, access in self._leaves(factor)
+        ]
+        return all(isinstance(stride, int) and stride in (0, 1) for stride in strides)
+
+    def fetch(self, ops: Ops, factor: Factor, places: Places, level: int, elements: int) -> None:
+        """Asks for what a factor will read at these places."""
+        for value, access in self._leaves(factor):
+            at = self.function.offset(ops, value, self.stage, access, places)
+            self.hints.fetch(ops, self.function.buffer(value), at, elements, level)
+
+    # Elements.
+
+    def step(self, ops: Ops, places: Places, along: int, lanes: int, present: Count) -> Step:
+        """So many elements along a loop, of which some are present."""
+        mask = None if present == lanes else ops.mask(present, lanes)
+        end = None if mask is None else ops.plus(places[along], present)
+        return Step(self.function, self.hints, Row(ops, places), along, lanes, mask, end)
+
+    def elements(
+        self, ops: Ops, factor: Factor, places: Places, along: int, lanes: int, present: Count
+    ) -> SSAValue:
+        """Elements of a factor along a loop, in lanes; what is not present is anything."""
+        step = self.step(ops, places, along, lanes, present)
+        return ops.spread(step.part(self.stage, factor.value, factor.ops), lanes)
+
+    def square(
+        self, ops: Ops, places: Places, columns: Count, present: Count, lanes: int
+    ) -> list[SSAValue]:
+        """The right factor where it lies along k: for each of some k, its columns in lanes.
+
+        Columns behind the last one are that one again.
+        """
+        rows: list[SSAValue] = []
+        for lane in range(lanes):
+            number = lane if columns == lanes else ops.least(lane, ops.minus(columns, 1))
+            here = {**places, self.columns: ops.plus(places[self.columns], number)}
+            rows.append(self.elements(ops, self.roles.right, here, self.axis, lanes, present))
+        return transposed(ops, rows)
+
+    def zero(self, ops: Ops) -> SSAValue:
+        """What a sum starts from."""
+        zero = start_of(ops, self.stage.node.op.outputs[0])
+        assert zero is not None
+        return zero
+
+    # Sums.
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is computed of a sum: it is stored, columns together."""
+        kernel, stage = self.function.kernel, self.stage
+        return kernel.stages == [stage] and self._has_rows(stage)
+
+    @property
+    def keeper(self) -> Stage | None:
+        """A stored result with room for the sums so far, columns together."""
+        kernel = self.function.kernel
+        kept = [stage for stage in kernel.stages if stage.value in kernel.outputs]
+        rooms = (stage for stage in kept if holds_sums(stage) and self._has_rows(stage))
+        return next(rooms, None)
+
+    def _has_rows(self, stage: Stage) -> bool:
+        return self.function.stride(stage.value, stage, stage.written, self.columns) == 1
+
+    def kept(self, ops: Ops, keeper: Stage, places: Places) -> Sums:
+        """Where the sums lie that a result has room for."""
+        function, value, access = self.function, keeper.value, keeper.written
+        at = function.offset(ops, value, keeper, access, places)
+        stride = 0 if self.rows is None else function.stride(value, keeper, access, self.rows)
+        return Sums(function.buffer(value), at, stride)
+
+    def finish(self, ops: Ops, places: Places, value: SSAValue, lanes: int, present: Count) -> None:
+        """Stores what is computed of some sums of a row."""
+        kernel = self.function.kernel
+        step = self.step(ops, places, self.columns, lanes, present)
+        step.row.made[self.stage.value] = value
+        for stage in kernel.stages:
+            if stage.value in kernel.outputs:
+                made = value if stage is self.stage else step.value(stage)
+                step.write(stage, made, stage.value)

@@ -1,0 +1,184 @@
+"""Parts of the factors copied to where tiles find them, as F32.
+
+The left factor, where rows lie along k: row after row, a whole number of lines and one more apart,
+so that no two of them meet in a cache. Elsewhere: for each k the rows of a tile.
+The right factor: for each k the columns of a panel; where they lie along k, squares of them are
+transposed in registers.
+
+Packing computes what stands behind a factor (a cast, a scale) once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from kina.passes.kernels.factors import VECTOR, Factors, SpanBody, spans
+from kina.passes.kernels.function import Places
+from kina.passes.kernels.hints import FIRST
+from kina.passes.kernels.ops import Count, Ops
+
+AHEAD = 8
+"""Iterations from what is read to what is fetched."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The memory of a call: where the rows of the left factor lie, a panel, and a tile."""
+
+    memory: SSAValue
+    left: Count
+    panel: Count
+    tile: Count
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Packs blocks of `rows` rows or fewer, tiles of `height`, panels of `width`, `depth` k."""
+
+    factors: Factors
+    height: int
+    width: int
+    rows: int
+    depth: int
+
+    @property
+    def left_size(self) -> int:
+        """Elements of a block of the left factor."""
+        if self.factors.left_is_along:
+            return self.rows * (self.depth + VECTOR)
+        return -(-self.rows // self.height) * self._slot
+
+    @property
+    def panel_size(self) -> int:
+        """Elements of a panel."""
+        return self.depth * self.width
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the vectors that squares are transposed in."""
+        return min(VECTOR, self.width // 2)
+
+    @property
+    def _across(self) -> int:
+        """Rows of a tile that lie together, as whole vectors."""
+        return -(-self.height // VECTOR) * VECTOR
+
+    @property
+    def _slot(self) -> int:
+        return self.depth * self._across
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Elements from a row of a tile to the next one, and from k to k."""
+        return (self.depth + VECTOR, 1) if self.factors.left_is_along else (1, self._across)
+
+    def tile(self, ops: Ops, room: Room, row: Count) -> Count:
+        """Where a tile begins whose first row is that one of its block."""
+        if self.factors.left_is_along:
+            return ops.plus(room.left, ops.times(row, self.depth + VECTOR))
+        slot = ops.times(ops.divide(row, self.height), self._slot)
+        return ops.plus(ops.plus(room.left, slot), ops.remainder(row, self.height))
+
+    # The left factor: `places` is where the block begins, also along k.
+
+    def pack_left(self, ops: Ops, room: Room, places: Places, rows: Count, depth: Count) -> None:
+        """A block of rows."""
+        if self.factors.left_is_along:
+            ops.each(0, rows, 1, lambda inside, row: self._row(inside, room, places, row, depth))
+            return
+
+        def tile(inside: Ops, row: Count, present: Count) -> None:
+            here = self.factors.at_row(inside, places, row)
+            start = self.tile(inside, room, row)
+            inside.each(
+                0, depth, 1, lambda each, k: self._across_rows(each, room, here, start, present, k)
+            )
+
+        spans(ops, 0, rows, self.height, tile)
+
+    def _row(self, ops: Ops, room: Room, places: Places, row: SSAValue, depth: Count) -> None:
+        factors = self.factors
+        here = factors.at_row(ops, places, row)
+        start = ops.plus(room.left, ops.times(row, self.depth + VECTOR))
+
+        def piece(inside: Ops, k: Count, present: Count) -> None:
+            there = self._at(inside, here, k)
+            made = factors.elements(
+                inside, factors.roles.left, there, factors.axis, VECTOR, present
+            )
+            factors.fetch(
+                inside, factors.roles.left, factors.at_row(inside, there, 1), FIRST, VECTOR
+            )
+            inside.store(made, room.memory, inside.plus(start, k), None)
+
+        self._pieces(ops, depth, VECTOR, piece)
+
+    def _across_rows(
+        self, ops: Ops, room: Room, places: Places, start: Count, present: Count, k: SSAValue
+    ) -> None:
+        factors, here = self.factors, self._at(ops, places, k)
+        assert factors.rows is not None
+        made = factors.elements(ops, factors.roles.left, here, factors.rows, self._across, present)
+        later = self._at(ops, here, AHEAD)
+        factors.fetch(ops, factors.roles.left, later, FIRST, self._across)
+        place = ops.plus(start, ops.times(k, self._across))
+        ops.store(made, room.memory, place, None)
+
+    # The right factor: `places` is where the panel begins, also along k.
+
+    def pack_right(
+        self, ops: Ops, room: Room, places: Places, present: Count, depth: Count
+    ) -> None:
+        """A panel."""
+        if self.factors.right_is_across:
+            self._squares(ops, room, places, present, depth)
+            return
+        ops.each(0, depth, 1, lambda inside, k: self._columns(inside, room, places, present, k))
+
+    def _columns(self, ops: Ops, room: Room, places: Places, present: Count, k: SSAValue) -> None:
+        factors, here = self.factors, self._at(ops, places, k)
+        made = factors.elements(
+            ops, factors.roles.right, here, factors.columns, self.width, present
+        )
+        factors.fetch(ops, factors.roles.right, self._at(ops, here, AHEAD), FIRST, self.width)
+        place = ops.plus(room.panel, ops.times(k, self.width))
+        ops.store(made, room.memory, place, None)
+
+    def _squares(self, ops: Ops, room: Room, places: Places, present: Count, depth: Count) -> None:
+        """By squares of columns and k; columns that are not there may be anything."""
+        factors, lanes = self.factors, self.lanes
+
+        def square(inside: Ops, k: Count, here: Count) -> None:
+            for first in range(0, self.width, lanes):
+                there = self._at(inside, places, k)
+                column = (
+                    first
+                    if present == self.width
+                    else inside.least(first, inside.minus(present, 1))
+                )
+                there[factors.columns] = inside.plus(there[factors.columns], column)
+                left = lanes if present == self.width else inside.minus(present, column)
+                for number, made in enumerate(factors.square(inside, there, left, here, lanes)):
+                    row = inside.times(inside.plus(k, number), self.width)
+                    place = inside.plus(inside.plus(room.panel, row), first)
+                    inside.store(made, room.memory, place, None)
+
+        self._pieces(ops, depth, lanes, square)
+
+    def _at(self, ops: Ops, places: Places, k: Count) -> Places:
+        axis = self.factors.axis
+        return {**places, axis: ops.plus(places[axis], k)}
+
+    def _pieces(self, ops: Ops, depth: Count, size: int, body: SpanBody) -> None:
+        """Walks k in pieces, of which the last one may be masked; always in a loop."""
+        even = isinstance(depth, int) and depth % size == 0
+        ops.each(
+            0,
+            depth,
+            size,
+            lambda inside, k: body(
+                inside, k, size if even else inside.least(inside.minus(depth, k), size)
+            ),
+        )
