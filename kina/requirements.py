@@ -11,12 +11,36 @@ from dataclasses import dataclass
 
 from kina.dims import Dim, evaluate, may_be_negative, subtract, symbols_of, terms_of
 from kina.dtypes import DType
-from kina.ops import OPS, Family
 from kina.rule_parts import Attributes
 from kina.types import TensorType, format_dims
 
-_OF_SOMETHING = frozenset({"max", "min", "argmax", "argmin", "mean"})
-"""Reductions that have no value for no elements."""
+OF_SOMETHING: Mapping[str, bool] = {
+    "softmax": True,
+    "log_softmax": True,
+    "logsumexp": True,
+    "rms_norm": True,
+    "layer_norm": True,
+    "take_along_axis": False,
+    "iota": False,
+    "slice": False,
+    "concat": False,
+    "update": False,
+    "cumsum": False,
+}
+"""Whether an operation along an axis has no value where that is empty; reductions are below."""
+
+REDUCTIONS_OF_SOMETHING: Mapping[str, bool] = {
+    "sum": False,
+    "max": True,
+    "min": True,
+    "mean": True,
+    "argmax": True,
+    "argmin": True,
+    "prod": False,
+    "any": False,
+    "all": False,
+}
+"""The same of what `op=` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +65,15 @@ def of_operation(
     name: str, attributes: Attributes, operands: Sequence[TensorType]
 ) -> Iterable[Requirement]:
     """What an operation needs: the axis that it runs along is not empty."""
-    op, axis = OPS[name], attributes.get("axis")
-    needs = op.family is Family.NORMALIZE or attributes.get("op") in _OF_SOMETHING
+    axis, kind = attributes.get("axis"), attributes.get("op")
+    is_reduction = isinstance(kind, str)
+    needs = REDUCTIONS_OF_SOMETHING[kind] if is_reduction else OF_SOMETHING.get(name, False)
     if not needs or not isinstance(axis, int):
         return
     dims = operands[0].dims
     dim = dims[axis]
     if isinstance(dim, str) and not _is_positive(dim):
-        kind = attributes.get("op")
-        shown = f"{name} {kind}" if isinstance(kind, str) else name
+        shown = f"{name} {kind}" if is_reduction else name
         yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
 
 

@@ -41,6 +41,13 @@ let less = fn(t: tensor<F32, [T]>) -> tensor<F32, [T - 2]> { tensor<F32, [T - 2]
 let calls = fn(t: tensor<F32, [N]>) -> tensor<F32, [2 * N - 2]> {
   less(t.reshape([N, 1]).broadcast([N, 2]).reshape([2 * N]))
 }
+let lse = fn(x: tensor<F32, [B, V]>) -> tensor<F32, [B]> { x.logsumexp(axis=1) }
+let rms = fn(x: tensor<F32, [B, V]>, w: tensor<F32, [V]>) -> tensor<F32, [B, V]> {
+  x.rms_norm(w, axis=1, eps=1e-5)
+}
+let layer = fn(x: tensor<F32, [B, V]>, w: tensor<F32, [V]>) -> tensor<F32, [B, V]> {
+  x.layer_norm(w, w, axis=1, eps=1e-5)
+}
 let bytes = fn(x: tensor<Bool, [B]>, y: tensor<I8, [B, V]>) -> (
   tensor<I8, [V, B]>, tensor<Bool, [B]>, tensor<F32, [B]>
 ) { (y.reshape([V, B]), x, x.cast(F32)) }
@@ -76,6 +83,9 @@ def test_as_the_reference(module: Any, b: int, v: int) -> None:
         "columns": [x],
         "look": [table, ids],
         "dlook": [table, ids, np.ones((b, 3), np.float32)],
+        "lse": [x],
+        "rms": [x, np.ones(v, np.float32)],
+        "layer": [x, np.ones(v, np.float32)],
         "bytes": [np.ones(b, np.bool_), np.ones((b, v), np.int8)],
     }
     for name, arguments in calls.items():
@@ -96,15 +106,19 @@ def test_as_the_reference(module: Any, b: int, v: int) -> None:
     [
         ("rows", (3, 0), r"rows: reduce argmax: axis 1 of \[B, V\] is empty \(V = 0\)"),
         ("columns", (0, 3), r"columns: reduce argmax: axis 0 of \[B, V\] is empty \(B = 0\)"),
+        ("lse", (3, 0), r"lse: logsumexp: axis 1 of \[B, V\] is empty \(V = 0\)"),
+        ("rms", (3, 0), r"rms: rms_norm: axis 1 of \[B, V\] is empty \(V = 0\)"),
+        ("layer", (3, 0), r"layer: layer_norm: axis 1 of \[B, V\] is empty \(V = 0\)"),
         ("less", (1,), r"less: the size T - 2 is below 0 \(T = 1\)"),
         ("calls", (0,), r"calls: the size 2 \* N - 2 is below 0 \(N = 0\)"),
     ],
 )
 def test_what_has_no_meaning(module: Any, name: str, shape: tuple[int, ...], message: str) -> None:
     x = np.ones(shape, np.float16 if name == "rows" else np.float32)
+    arguments = [x, x[0]] if name in ("rms", "layer") else [x]
     for function in (module[name], module[name].reference):
         with pytest.raises(kina.KinaValueError, match=message):
-            function(x)
+            function(*arguments)
 
 
 def test_an_index_into_nothing(module: Any) -> None:

@@ -24,6 +24,7 @@ from kina.passes.vjp.chosen import CERTAIN
 from kina.passes.vjp.elementwise import ELEMENTWISE
 from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
+from kina.requirements import OF_SOMETHING, REDUCTIONS_OF_SOMETHING
 from kina.types import Placement, TensorType
 
 COMPOSITE = {name for name, op in OPS.items() if op.composite}
@@ -61,6 +62,14 @@ TABLES: dict[str, tuple[set[str], set[str]]] = {
         FLOATING,
         {name for name, op in OP_CLASSES.items() if op in RULES},
     ),
+    "a word on empty axes in kina/requirements.py": (
+        {name for name, op in OPS.items() if "axis" in op.attributes and "op" not in op.attributes},
+        set(OF_SOMETHING),
+    ),
+    "a word on empty axes in kina/requirements.py, of a reduction": (
+        set(REDUCTIONS),
+        set(REDUCTIONS_OF_SOMETHING),
+    ),
     "a scalar operation of MLIR": (SCALARS, set(SCALAR_OPS)),
     "a scalar operation in kina/ops.py or a form in kina/passes/lowering/scalars.py": (
         UNIFORM - COMPOSITE,
@@ -82,7 +91,7 @@ def test_no_operation_is_forgotten(what: str) -> None:
 
 
 def test_no_table_knows_what_is_no_operation() -> None:
-    for table in (ELEMENTWISE, MEANINGS, FORMS, CERTAIN):
+    for table in (ELEMENTWISE, MEANINGS, FORMS, CERTAIN, OF_SOMETHING):
         assert set(table) <= set(OPS)
 
 
