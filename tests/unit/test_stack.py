@@ -50,7 +50,18 @@ let product = fn(x: tensor<F32, [B, M, K]>, y: tensor<F32, [B, K, N]>) -> tensor
 }
 let dproduct = reverseMode(product)
 """
-PROGRAMS = {"product": PRODUCT, "many": MANY, "mixed": MIXED, "losses": LOSSES}
+LAYERS = """
+let layer = fn(x: tensor<F32, [N, D]>, w: tensor<F32, [D, D]>, i: tensor<I64, [N]>)
+  -> tensor<F32, [N, D]> {
+  let y = x.matmul(w).softmax(axis=1) in y.gather(i) + y
+}
+let pair = fn(x: tensor<F32, [N, D]>, w: tensor<F32, [2, D, D]>, i: tensor<I64, [N]>)
+  -> tensor<F32, [N, D]> { fold(layer, x, over=[w], with=[i]) }
+let model = fn(x: tensor<F32, [N, D]>, w: tensor<F32, [L, 2, D, D]>, i: tensor<I64, [N]>)
+  -> tensor<F32, [N, D]> { fold(pair, x, over=[w], with=[i]) }
+let dmodel = reverseMode(model, wrt=[x, w])
+"""
+PROGRAMS = {"product": PRODUCT, "layers": LAYERS, "many": MANY, "mixed": MIXED, "losses": LOSSES}
 
 
 def number(text: str) -> int:
@@ -88,8 +99,12 @@ def assembly_of(program: str, target: str) -> str:
     return run(LLC, [*chosen.flags, *pipeline.CODEGEN, "-stack-size-section"], llvm_ir)
 
 
-@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4", "native", "aarch64"])
-@pytest.mark.parametrize("program", PROGRAMS)
+LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "native", "aarch64"]
+CASES = [(program, level) for program in PROGRAMS for level in LEVELS if program != "layers"]
+CASES += [("layers", "x86-64-v2"), ("layers", "native")]
+
+
+@pytest.mark.parametrize(("program", "target"), CASES)
 def test_a_call_takes_little_stack(program: str, target: str) -> None:
     known = frames(assembly_of(PROGRAMS[program], target))
     assert known
