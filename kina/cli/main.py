@@ -86,11 +86,14 @@ def check(
         list[Path], typer.Argument(metavar="FILE...", help=".kina programs, or - for stdin.")
     ],
     warned: Warned = WarningMode.SHOW,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was found as JSON (docs/language.md).")
+    ] = False,
 ) -> int:
     """Report the errors of programs, or their functions' types."""
     from kina.cli.check import check_files
 
-    return check_files(files, warned)
+    return check_files(files, warned, as_json=as_json)
 
 
 @app.command()

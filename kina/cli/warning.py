@@ -18,10 +18,17 @@ class WarningMode(StrEnum):
     IGNORE = "ignore"
 
 
-def show(warnings: Sequence[Diagnostic], mode: WarningMode) -> None:
-    """Print the warnings, or raise them as the errors of a `KinaTypeError`."""
+def chosen(warnings: Sequence[Diagnostic], mode: WarningMode) -> tuple[Diagnostic, ...]:
+    """The warnings to show, unless they are raised as the errors of a `KinaTypeError`."""
     if not warnings or mode is WarningMode.IGNORE:
-        return
+        return ()
     if mode is WarningMode.ERROR:
         raise KinaTypeError(*(replace(found, severity=Severity.ERROR) for found in warnings))
-    report(render_all(warnings))
+    return tuple(warnings)
+
+
+def show(warnings: Sequence[Diagnostic], mode: WarningMode) -> None:
+    """Print the warnings, or raise them as the errors of a `KinaTypeError`."""
+    found = chosen(warnings, mode)
+    if found:
+        report(render_all(found))

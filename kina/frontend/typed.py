@@ -139,14 +139,18 @@ class TypedProgram:
         return {function.signature.name: function.signature for function in self.functions}
 
     @property
+    def own_signatures(self) -> dict[str, Signature]:
+        """Those of the program's own file."""
+        known = self.signatures
+        return known if self.own is None else {n: s for n, s in known.items() if n in self.own}
+
+    @property
     def exported(self) -> dict[str, Signature]:
         """The functions that callers see; the others exist for these."""
         return {
             name: signature
-            for name, signature in self.signatures.items()
-            if not is_private(name)
-            and (self.own is None or name in self.own)
-            and (self.chosen is None or name in self.chosen)
+            for name, signature in self.own_signatures.items()
+            if not is_private(name) and (self.chosen is None or name in self.chosen)
         }
 
     @property
