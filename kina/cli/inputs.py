@@ -105,7 +105,7 @@ class Inputs:
                 f"{_MOST_DIGITS} digits"
             )
         random = default_rng([int(seed), index])
-        return _drawn(random, parameter, shape, self._limit(index))
+        return drawn(random, parameter, shape, self._limit(index))
 
     def _limit(self, index: int) -> int | None:
         """What the values of an index parameter must stay below."""
@@ -116,7 +116,7 @@ class Inputs:
         return evaluate(dim, self._sizes)
 
 
-def _drawn(
+def drawn(
     random: Generator, parameter: Parameter, shape: tuple[int, ...], limit: int | None
 ) -> Array:
     """Random elements in their dtype, block by block: no other array is as large."""

@@ -186,6 +186,18 @@ def run(
 
 
 @app.command()
+def test(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help=".kina programs with `// test:` lines.")
+    ],
+) -> int:
+    """Run the examples that stand beside the code: `// test: f([1, 2]) == [3, 4]`."""
+    from kina.cli.test import test_files
+
+    return test_files(files)
+
+
+@app.command()
 def bench(
     file: Program,
     fn: Name = None,
