@@ -128,7 +128,7 @@ def test_what_is_read() -> None:
     assert not list(expectations(Source("p", "// tests: f(1)\n// a test: f(1)")))
 
 
-def tested() -> dict[str, str]:
+def with_tests() -> dict[str, str]:
     """The examples that have tests, and the block of the page that shows them."""
     files = sorted((ROOT / "examples").rglob("*.kina"))
     page = (ROOT / "docs/language.md").read_text()
@@ -138,7 +138,7 @@ def tested() -> dict[str, str]:
     return {name: text for name, text in found.items() if "// test:" in text}
 
 
-TESTED = tested()
+TESTED = with_tests()
 
 
 @pytest.mark.parametrize("name", TESTED)
