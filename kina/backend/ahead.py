@@ -14,6 +14,7 @@ import os
 import pickle
 import signal
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
@@ -32,6 +33,11 @@ class Lowers(Protocol):
     @property
     def kina_ir(self) -> str:
         """The program for the reference."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
         ...
 
     def parts(self, options: Options) -> Iterator[Lowered]:
@@ -117,12 +123,21 @@ class _There:
         with contextlib.suppress(*_SILENT):
             process.ask(program)
 
+    @cached_property
+    def _begun(self) -> tuple[str, int]:
+        try:
+            return cast(tuple[str, int], self._process.answer())
+        except _SILENT:
+            here = _here(self._program)
+            return here.kina_ir, here.count
+
     @property
     def kina_ir(self) -> str:
-        try:
-            return cast(str, self._process.answer())
-        except _SILENT:
-            return _here(self._program).kina_ir
+        return self._begun[0]
+
+    @property
+    def count(self) -> int:
+        return self._begun[1]
 
     def parts(self, options: Options) -> Iterator[Lowered]:
         done = 0
@@ -159,7 +174,7 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
 
     load_passes()
     lowered = Lowering(pickle.load(questions))
-    _send(answers, lowered.kina_ir)
+    _send(answers, (lowered.kina_ir, lowered.count))
     while True:
         for part in lowered.parts(pickle.load(questions)):
             _send(answers, part)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kina.backend import cache
+from kina.backend.activity import Activity
 from kina.backend.cache import Artifact
 from kina.backend.options import Options
 from kina.frontend.imports import link
@@ -21,12 +22,16 @@ def _nothing() -> None:
 
 
 def build(
-    source: Source, options: Options = NATIVE, meanwhile: Callable[[], object] = _nothing
+    source: Source,
+    options: Options = NATIVE,
+    meanwhile: Callable[[], object] = _nothing,
+    activity: Activity | None = None,
 ) -> Artifact:
     """The compiled program, from the cache if it is there.
 
-    If it is not, `meanwhile` is called once, while the tools run. Raises `KinaSyntaxError`,
-    `KinaTypeError` for a wrong program, `KinaToolchainError` for a missing or failing tool.
+    If it is not, `meanwhile` is called once, while the tools run; `activity` is told what runs.
+    Raises `KinaSyntaxError`, `KinaTypeError` for a wrong program, `KinaToolchainError` for a
+    missing or failing tool.
     """
     source = link(source)
     *imported, (_, own) = source.parts
@@ -37,4 +42,7 @@ def build(
         return found
     from kina.backend.compilation import compile_program
 
-    return cache.store(name, lambda folder: compile_program(source, options, folder, meanwhile))
+    watched = activity or Activity()
+    return cache.store(
+        name, lambda folder: compile_program(source, options, folder, meanwhile, watched)
+    )

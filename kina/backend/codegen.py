@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 from kina.backend import pipeline, scratch
+from kina.backend.activity import Step, unwatched
 from kina.backend.targets import Target, host_machine
 from kina.backend.toolchain import (
     AR,
@@ -60,9 +61,9 @@ class Translator:
         self._opt = stack.enter_context(Process(MLIR_OPT, arguments))
         self._translate = stack.enter_context(Process(MLIR_TRANSLATE, ["--mlir-to-llvmir"]))
 
-    def to_llvm_ir(self, code: str) -> str:
+    def to_llvm_ir(self, code: str, step: Step = unwatched) -> str:
         """LLVM IR of a module. Once per translator."""
-        return self._translate.finish(self._opt.finish(code))
+        return self._translate.finish(self._opt.finish(code, step), step)
 
 
 class Compiler:
@@ -76,15 +77,19 @@ class Compiler:
         self._opt = stack.enter_context(Process(OPT, _optimise(target, listed)))
         self._llc = stack.enter_context(Process(LLC, _to_object(target, path)))
 
-    def to_object(self, llvm_ir: str, rename: Callable[[str], str]) -> None:
+    def to_object(self, llvm_ir: str, rename: Callable[[str], str], step: Step = unwatched) -> None:
         """Write LLVM IR as an object file, its functions renamed. Once per compiler."""
-        self._llc.finish(rename(self._opt.finish(llvm_ir)))
+
+        def of_target(what: str) -> AbstractContextManager[object]:
+            return step(f"{what} for {self._target.name}")
+
+        self._llc.finish(rename(self._opt.finish(llvm_ir, of_target)), of_target)
 
 
-def to_llvm_ir(code: str) -> str:
+def to_llvm_ir(code: str, step: Step = unwatched) -> str:
     """LLVM IR of a module for mlir-opt."""
     with ExitStack() as stack:
-        return Translator(stack).to_llvm_ir(code)
+        return Translator(stack).to_llvm_ir(code, step)
 
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:
@@ -113,29 +118,34 @@ def _to_object(target: Target, path: Path) -> list[str | Path]:
     return [*target.flags, *pipeline.CODEGEN, "-filetype=obj", "-o", path]
 
 
-def compile_c(source: Path, path: Path, target: Target, macros: Mapping[str, str]) -> None:
+def compile_c(
+    source: Path, path: Path, target: Target, macros: Mapping[str, str], step: Step = unwatched
+) -> None:
     """Compile a C file of Kina's to an object for the machine of `target`."""
     defined = (f"-D{name}={value}" for name, value in macros.items())
     flags = (*_C_FLAGS, *_C_MACHINE_FLAGS.get(_machine(target), ()), *defined)
-    run(_c_compiler(target), [*flags, "-c", "-o", path, source])
+    run(_c_compiler(target), [*flags, "-c", "-o", path, source], step=step)
 
 
-def link(inputs: Sequence[Path], path: Path, target: Target, soname: str = "") -> None:
+def link(
+    inputs: Sequence[Path], path: Path, target: Target, soname: str = "", step: Step = unwatched
+) -> None:
     """Link objects to a library that depends on libc at most."""
-    run(_c_compiler(target), [*_LINK_FLAGS[sys.platform], *_named(soname), "-o", path, *inputs])
+    flags = [*_LINK_FLAGS[sys.platform], *_named(soname)]
+    run(_c_compiler(target), [*flags, "-o", path, *inputs], step=step)
 
 
-def merge(inputs: Sequence[Path], path: Path, target: Target) -> None:
+def merge(inputs: Sequence[Path], path: Path, target: Target, step: Step = unwatched) -> None:
     """Make one object file of several, or a static library of that one.
 
     What they share among themselves becomes local: two such files can meet in one program.
     """
     with scratch.folder() as folder:
         merged, local = folder / "merged.o", folder / "kina.o"
-        run(_c_compiler(target), ["-r", "-nostdlib", "-o", merged, *inputs])
-        run(OBJCOPY, ["--localize-hidden", merged, local])
+        run(_c_compiler(target), ["-r", "-nostdlib", "-o", merged, *inputs], step=step)
+        run(OBJCOPY, ["--localize-hidden", merged, local], step=step)
         if path.suffix == ".a":
-            run(AR, ["rcsD", path, local])
+            run(AR, ["rcsD", path, local], step=step)
         else:
             shutil.copyfile(local, path)
 

@@ -9,9 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from kina.backend import ahead, cache, codegen, dispatch, scratch, threads
+from kina.backend.activity import Activity, Step
 from kina.backend.c_names import check_symbols
 from kina.backend.exports import chosen
 from kina.backend.metadata import Compiled, CompiledFunction
@@ -23,27 +25,38 @@ from kina.frontend.typed import TypedProgram
 
 
 def compile_program(
-    source: Source, options: Options, folder: Path, meanwhile: Callable[[], object]
+    source: Source,
+    options: Options,
+    folder: Path,
+    meanwhile: Callable[[], object],
+    activity: Activity,
 ) -> Compiled:
     """Write the library and the kina IR to `folder`; errors as `build`.
 
-    `meanwhile` is called while the tools run.
+    `meanwhile` is called while the tools run; `activity` is told what runs.
     """
-    program = checked(source, options)
+    with activity.step("front end"):
+        program = checked(source, options)
     with ExitStack() as stack:
-        tools = _Tools(stack, program, options)
+        tools = _Tools(stack, program, options, activity)
         # Loads xDSL: longer than it takes the tools to load, side by side.
         lowering = stack.enter_context(ahead.lowering(program))
         if ahead.is_started():
             meanwhile()
-        scratch.write(folder / cache.IR, lowering.kina_ir)
+        with activity.step("passes"):
+            scratch.write(folder / cache.IR, lowering.kina_ir)
         functions: dict[str, CompiledFunction] = {}
+        steps = iter(activity.parts(len(tools.groups) * lowering.count))
         for targets in tools.groups:
-            for part in lowering.parts(replace(options, target=targets[0].name)):
-                tools.compile(targets, part.code)
+            parts = lowering.parts(replace(options, target=targets[0].name))
+            for step in islice(steps, lowering.count):
+                with step("passes"):
+                    part = next(parts)
+                tools.compile(targets, part.code, step)
                 if any(function.threads for function in part.functions):
                     tools.add_pool()
                 functions.update((function.name, function) for function in part.functions)
+            next(parts, None)  # Come to the end, from where the next group begins.
         meanwhile()
         exported = tuple(functions[name] for name in program.exported)
         tools.link(folder / options.product.value, options.soname)
@@ -78,7 +91,10 @@ def _groups(targets: Sequence[Target]) -> list[tuple[Target, ...]]:
 class _Tools:
     """The processes that make one library; what can run at the same time does."""
 
-    def __init__(self, stack: ExitStack, program: TypedProgram, options: Options) -> None:
+    def __init__(
+        self, stack: ExitStack, program: TypedProgram, options: Options, activity: Activity
+    ) -> None:
+        self._activity = activity
         self._folder = stack.enter_context(scratch.folder())
         self._symbols = [options.prefix + symbol for symbol in program.symbols.values()]
         own = (options.prefix + name for name in program.exported)
@@ -107,11 +123,11 @@ class _Tools:
         self._team = self._compile_pool() if sized and options.threads else None
         self._has_team = False
 
-    def compile(self, group: tuple[Target, ...], code: str) -> None:
+    def compile(self, group: tuple[Target, ...], code: str, step: Step) -> None:
         """Begin with a part's code for the targets of one of the groups."""
         translator = self._translators.pop(group, None)
         compilers = [(target, self._compilers.pop(target, None)) for target in group]
-        self._parts.append(self._pool.submit(self._translate, code, translator, compilers))
+        self._parts.append(self._pool.submit(self._translate, code, translator, compilers, step))
 
     def add_pool(self) -> None:
         """The library will contain the pool of threads."""
@@ -126,9 +142,9 @@ class _Tools:
         made += [self._team] if self._team and self._has_team else []
         objects = [each.result() for each in made]
         if library.suffix == ".so":
-            codegen.link(objects, library, self._targets[0], soname)
+            codegen.link(objects, library, self._targets[0], soname, self._activity.step)
         else:
-            codegen.merge(objects, library, self._targets[0])
+            codegen.merge(objects, library, self._targets[0], self._activity.step)
 
     def _compile_dispatch(self) -> Future[Path]:
         source = self._folder / "dispatch.c"
@@ -143,7 +159,7 @@ class _Tools:
         path = self._folder / f"{source.name}.o"
 
         def compiled() -> Path:
-            codegen.compile_c(source, path, self._targets[0], macros)
+            codegen.compile_c(source, path, self._targets[0], macros, self._activity.step)
             return path
 
         return self._pool.submit(compiled)
@@ -153,18 +169,22 @@ class _Tools:
         code: str,
         translator: codegen.Translator | None,
         compilers: Sequence[tuple[Target, codegen.Compiler | None]],
+        step: Step,
     ) -> list[Future[Path]]:
-        llvm_ir = translator.to_llvm_ir(code) if translator else codegen.to_llvm_ir(code)
+        to_llvm_ir = translator.to_llvm_ir if translator else codegen.to_llvm_ir
+        llvm_ir = to_llvm_ir(code, step)
         # Submitted from here, so that no thread of the pool waits for another.
-        return [self._pool.submit(self._to_object, llvm_ir, *each) for each in compilers]
+        return [self._pool.submit(self._to_object, llvm_ir, *each, step) for each in compilers]
 
-    def _to_object(self, llvm_ir: str, target: Target, compiler: codegen.Compiler | None) -> Path:
+    def _to_object(
+        self, llvm_ir: str, target: Target, compiler: codegen.Compiler | None, step: Step
+    ) -> Path:
         with ExitStack() as stack:
             if compiler is None:
                 handle, name = tempfile.mkstemp(".o", f"{target.name}-", self._folder)
                 os.close(handle)
                 compiler = codegen.Compiler(stack, target, self._symbols, Path(name))
-            compiler.to_object(llvm_ir, partial(self._rename, target))
+            compiler.to_object(llvm_ir, partial(self._rename, target), step)
             return compiler.path
 
     def _rename(self, target: Target, llvm_ir: str) -> str:

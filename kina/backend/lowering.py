@@ -75,6 +75,8 @@ class Lowering:
         self.kina_ir = show(module, locations=True)
         """For the reference."""
         self._parts = list(_parts(module, part_size))
+        self.count = len(self._parts)
+        """How many parts there are."""
 
     def parts(self, options: Options, *, locations: bool = False) -> Iterator[Lowered]:
         """The program's parts in order, each lowered when it is asked for.

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from kina.backend import scratch
+from kina.backend.activity import Step, unwatched
 from kina.errors import Diagnostic, KinaToolchainError, Note
 
 LLVM_MAJOR = 22
@@ -205,6 +206,7 @@ class Process:
         self, tool: Tool, arguments: Sequence[str | Path], folder: str | None = None
     ) -> None:
         found = find(tool)
+        self._name = tool.name
         self._command = [str(found.path.absolute()), *map(str, arguments)]
         pipe = subprocess.PIPE
         try:
@@ -228,19 +230,20 @@ class Process:
             self._process.kill()
             self._process.communicate()
 
-    def finish(self, text: str = "") -> str:
+    def finish(self, text: str = "", step: Step = unwatched) -> str:
         """Give it `text` as its input; returns what it prints.
 
         Raises `KinaToolchainError` with the tool's own message if it fails.
         """
-        output, errors = self._process.communicate(text)
+        with step(self._name):
+            output, errors = self._process.communicate(text)
         status = self._process.returncode
         if status != 0:
             raise KinaToolchainError(_failed(self._command, status, errors, text))
         return output
 
 
-def run(tool: Tool, arguments: Sequence[str | Path], text: str = "") -> str:
+def run(tool: Tool, arguments: Sequence[str | Path], text: str = "", step: Step = unwatched) -> str:
     """Run `tool` with `text` as its input; returns what it prints.
 
     Many arguments go through a file if it takes them from one. Raises `KinaToolchainError` with
@@ -252,7 +255,7 @@ def run(tool: Tool, arguments: Sequence[str | Path], text: str = "") -> str:
             listed = stack.enter_context(scratch.folder()) / "arguments.txt"
             scratch.write(listed, "\n".join(map(_escaped, words)))
             words = [f"@{listed}"]
-        return stack.enter_context(Process(tool, words)).finish(text)
+        return stack.enter_context(Process(tool, words)).finish(text, step)
 
 
 _LONG = 32 * 1024

@@ -49,8 +49,8 @@ def bench_function(
     if repeat < 1:
         raise KinaValueError(f"--repeat {repeat}: expected at least 1")
     warn = partial(show, mode=WarningMode.SHOW)
-    with compiling(file):
-        module = load_source(read_program(file), Options(), warn=warn)
+    with compiling(file) as activity:
+        module = load_source(read_program(file), Options(), warn=warn, activity=activity)
     function = choose(module, name)
     count = set_threads(0 if threads is None else checked_count("--threads: the count", threads))
     inputs = Inputs(function, given, sizes)

@@ -75,8 +75,9 @@ def build_library(
     files = _Output.of(output or Path(file.name).with_suffix(".so"), program, pkg_config)
     described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
     soname = files.library.name if files.product is Product.SHARED else ""
-    with compiling(file):
-        artifact = build(source, replace(options, product=files.product, soname=soname))
+    options = replace(options, product=files.product, soname=soname)
+    with compiling(file) as activity:
+        artifact = build(source, options, activity=activity)
     show(artifact.warnings, warned)
     mode = 0o755 if files.product is Product.SHARED else 0o644
     write(files.library, artifact.library.read_bytes(), mode)

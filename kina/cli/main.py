@@ -178,8 +178,9 @@ def run(
 
     # This command's own imports (NumPy) are made while the compiler's tools run.
     warn = partial(show, mode=warned)
-    with compiling(file):
-        module = load_source(read_program(file), Options(), needed="kina.cli.run", warn=warn)
+    with compiling(file) as activity:
+        source = read_program(file)
+        module = load_source(source, Options(), "kina.cli.run", warn, activity)
     from kina.cli.run import run_function
 
     run_function(module, fn, arg or [], size or [], output, verify)

@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kina.backend.activity import Activity
 from kina.backend.build import build
 from kina.backend.cache import Artifact, discard
 from kina.backend.cache_folder import check_loadable
@@ -88,11 +89,15 @@ def _ignore(_found: Sequence[Diagnostic]) -> None:
 
 
 def load_source(
-    source: Source, options: Options, needed: str = _RUNTIME, warn: Warn = _ignore
+    source: Source,
+    options: Options,
+    needed: str = _RUNTIME,
+    warn: Warn = _ignore,
+    activity: Activity | None = None,
 ) -> Module:
     """The compiled program; `needed` names a module to import while the tools run."""
     check_loadable()
-    artifact = build(source, options, partial(import_module, needed))
+    artifact = build(source, options, partial(import_module, needed), activity)
     warn(artifact.warnings)
     from kina.runtime.library import UnusableLibraryError
     from kina.runtime.module import Module
