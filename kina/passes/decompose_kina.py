@@ -19,7 +19,6 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import (
-    BinaryOp,
     CastOp,
     ClampOp,
     DivOp,
@@ -28,25 +27,22 @@ from kina.dialects.elementwise import (
     MaximumOp,
     MinimumOp,
     SubOp,
-    UnaryOp,
 )
-from kina.dialects.fibers import FiberOp
 from kina.dialects.internal import ScatterAddOp
 from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
-from kina.dialects.reduce import ReduceKeepOp, ReductionOp
+from kina.dialects.reduce import ReduceKeepOp
 from kina.dialects.scan import CumsumOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32, I4, I8
 from kina.passes.decomposition.composites import DecomposeComposite
 from kina.passes.decomposition.contraction import CONTRACTION_PATTERNS
+from kina.passes.decomposition.weights import IN_F32
 from kina.passes.expand_math import NONPOSITIVE, SUMMED
 from kina.passes.located import rewrite
 from kina.passes.notes import NAN_ELSEWHERE
 from kina.types import Dim
-
-_ARITHMETIC = (UnaryOp, BinaryOp, ClampOp, NormalizeOp, FiberOp, ReductionOp, CumsumOp)
 
 
 class ComputeInF32(RewritePattern):
@@ -54,7 +50,7 @@ class ComputeInF32(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrite one operation."""
-        if not isinstance(op, _ARITHMETIC) or not op.kina_type.dtype.is_small_float:
+        if not isinstance(op, IN_F32) or not op.kina_type.dtype.is_small_float:
             return
         casts = [CastOp(operand, F32) for operand in op.operands]
         wide = build(op.rule_name, [cast.result for cast in casts], op.rule_attributes())

@@ -31,7 +31,8 @@ from kina.dialects.vjp import VjpOp
 from kina.dims import substitute
 from kina.errors import KinaTypeError
 from kina.passes.callees_first import CalleesFirst
-from kina.passes.limits import GRADIENT, is_copied
+from kina.passes.decomposition.weights import weight
+from kina.passes.limits import GRADIENT, Size, check_size, check_weight, is_copied
 from kina.types import Dim
 
 CALLS = (CallOp, FuncCallOp)
@@ -50,7 +51,9 @@ class _Inliner(CalleesFirst):
         super().__init__(functions)
         bodies = [op for function in functions.values() for op in function.walk()]
         self._calls = Counter(callee_name(op) for op in bodies if isinstance(op, CALLS))
-        self._operations: dict[str, int] = {}
+        self._sizes: dict[str, Size] = {}
+        self._copied = Counter[str]()
+        """What the bodies that came into a function weigh."""
         self._checked: set[str] = set()
         """Functions in which an index may be out of range."""
 
@@ -61,7 +64,8 @@ class _Inliner(CalleesFirst):
     def replace(self, op: Operation, callee: FuncOp) -> None:
         """Put a copy of the callee's body in place of the call, if it is to be copied."""
         name = callee.sym_name.data
-        if not isinstance(op, FoldOp) and is_copied(self._operations[name], self._calls[name]):
+        if not isinstance(op, FoldOp) and is_copied(self._sizes[name], self._calls[name]):
+            self._check_growth(self._sizes[name])
             inline(op, callee)
             return
         _bind(op, callee)
@@ -71,22 +75,33 @@ class _Inliner(CalleesFirst):
     def finish(self, function: FuncOp) -> None:
         """Also count what the function has now."""
         name = function.sym_name.data
-        if name in self._operations:
+        if name in self._sizes:
             return
         super().finish(function)
+        check_size(function)
         body = list(function.walk())
         self.active.append(name)
-        self._operations[name] = sum(map(self._weight, body)) - 2
+        sizes = list(map(self._size, body))
         self.active.pop()
+        # Without the function itself and its return.
+        self._sizes[name] = Size(
+            sum(size.operations for size in sizes) - 2, sum(size.weight for size in sizes) - 2
+        )
         if any(map(self._may_fail, body)):
             self._checked.add(name)
 
-    def _weight(self, op: Operation) -> int:
+    def _check_growth(self, body: Size) -> None:
+        """Refuse a caller before what is too much comes into it."""
+        caller = self.active[-1]
+        self._copied[caller] += body.weight
+        check_weight(self.functions[caller], self._copied[caller])
+
+    def _size(self, op: Operation) -> Size:
         if not isinstance(op, VjpOp):
-            return 1
+            return Size(1, weight(op))
         differentiated = self.body_of(op)
         self.finish(differentiated)
-        return GRADIENT * self._operations[differentiated.sym_name.data]
+        return self._sizes[differentiated.sym_name.data] * GRADIENT
 
     def _may_fail(self, op: Operation) -> bool:
         if isinstance(op, CalleeOp | FoldOp | FuncCallOp):
@@ -195,7 +210,8 @@ class InlineCalls(ModulePass):
 
     What stays is called as a C function: no body of it is in the caller.
 
-    Raises KinaTypeError for a recursive call and for a callee without a body.
+    Raises KinaTypeError for a recursive call, for a callee without a body, and for a function that
+    grows past its limit.
     """
 
     name = "inline-calls"
