@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # By file: a file's tests share what its fixtures and the cache of programs compiled.
 PARALLEL := -n 2 --dist loadfile
+# One test that hangs fails, with where it hung, and the others run. Where no signal gets through, its process ends.
+watched = --timeout $(1) --max-worker-restart 2 -o faulthandler_timeout=$(2) -o faulthandler_exit_on_timeout=true
 # Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
@@ -27,8 +29,8 @@ train: $(TRAIN)
 test: $(TEST)
 	$(BIN)/kina doctor
 	$(BIN)/lit -sv -j 2 tests/filecheck
-	$(PYTEST) $(PARALLEL)
-	KINA_TEST_PIPELINE=plain-sample $(PYTEST) $(PARALLEL) tests/numerics
+	$(PYTEST) $(PARALLEL) $(call watched,600,900)
+	KINA_TEST_PIPELINE=plain-sample $(PYTEST) $(PARALLEL) $(call watched,600,900) tests/numerics
 
 # The tests that need PyTorch or JAX; what could not be installed is skipped, and said.
 test-peers: $(TEST)
@@ -41,7 +43,7 @@ lint: $(TEST)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 # What `make test` takes samples of; the plain pipeline repeats what depends on the pipeline.
-SWEEP := $(PYTEST) -n 2 --dist worksteal -m sweep
+SWEEP := $(PYTEST) -n 2 --dist worksteal -m sweep $(call watched,7200,9000)
 PLAIN := $(addprefix tests/numerics/test_, operations.py random_programs.py vjp.py vjp_programs.py)
 
 sweep: $(TEST)
