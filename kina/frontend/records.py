@@ -73,8 +73,14 @@ class Records:
                 note = self._report.note("the first one", first.name.extent)
                 message = f"field `{field.name.name}` of {node.name.name} is declared twice"
                 self._report.error(message, field.name.extent, [note])
-        known = KnownRecord(node.name, self._type(node, fields), fields)
-        self.known.setdefault(node.name.name, known)
+        type_ = self._type(node, fields)
+        if type_ is None:
+            fields = {name: field for name, field in fields.items() if self._is_defined(field.type)}
+        self.known.setdefault(node.name.name, KnownRecord(node.name, type_, fields))
+
+    def _is_defined(self, type_: NamedType) -> bool:
+        """Whether what a type names is known so far: a record is not, in its own definition."""
+        return isinstance(type_, TypeExpr) or type_.name.name in self.known
 
     def _type(self, node: Record, fields: Mapping[str, ParameterExpr]) -> RecordType | None:
         found: list[Declared] = []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from hypothesis.strategies import DrawFn
 import kina
 from helpers.check_program import source
 from helpers.choose import Drawn, Seeded
+from helpers.ill_formed import IN_RECORDS, RIGHT, Fold, dimensions, files, fold, zero
 from helpers.ill_typed import ITEMS, PIECES, Application, application, body, scramble
 from helpers.programs import generate
 from kina.frontend.check import check
@@ -109,3 +113,61 @@ def test_many_broken_applications() -> None:
         broken = application(Seeded(seed))
         if broken is not None:
             assert_refused(broken.source)
+
+
+GENERATORS: dict[str, Callable[[Seeded], str | None]] = {
+    "folds": fold,
+    "records": lambda choose: RIGHT + choose.one(IN_RECORDS),
+    "dimensions": dimensions,
+    "sizes of 0": zero,
+}
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_sample_of_parts_with_one_mistake(name: str) -> None:
+    refuse_all(name, range(60))
+
+
+def refuse_all(name: str, seeds: range) -> None:
+    texts = {GENERATORS[name](Seeded(seed)) for seed in seeds}
+    assert len(texts) > len(seeds) // 4, "the generator repeats itself"
+    for text in texts:
+        if text is not None:
+            assert_refused(text)
+
+
+def test_what_the_mistakes_were_made_in_is_right() -> None:
+    check(Source("good.kina", RIGHT + "let f = fn(r: R) -> R { R(a=r.a, b=r.b) }"))
+    x = "tensor<F32, [3]>"
+    right = Fold(x, (x, x), x, x, ("L", "L"), ((3,), (3,)), ("F32", "F32"))
+    check(Source("good.kina", right.source))
+
+
+def test_a_sample_of_files_with_one_mistake(tmp_path: Path) -> None:
+    for seed in range(40):
+        refuse_files(tmp_path / str(seed), seed)
+
+
+def refuse_files(folder: Path, seed: int) -> None:
+    for name, text in files(Seeded(seed)).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    with pytest.raises(kina.KinaError) as caught:
+        kina.load(folder / "main.kina")
+    assert caught.value.diagnostics
+    assert all(each.span is not None and each.message for each in caught.value.diagnostics)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", GENERATORS)
+def test_many_parts_with_one_mistake(name: str) -> None:
+    for seed in range(1000, 6000):
+        text = GENERATORS[name](Seeded(seed))
+        if text is not None:
+            assert_refused(text)
+
+
+@pytest.mark.sweep
+def test_many_files_with_one_mistake(tmp_path: Path) -> None:
+    for seed in range(1000, 3000):
+        refuse_files(tmp_path / str(seed), seed)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from helpers.check_program import all_values, check_function, source
 from helpers.choose import Chooser, Drawn, Seeded
 from helpers.expect import same_bits
 from helpers.programs import Function, generate
+from helpers.same import as_tuple
 from kina.ops import OPS, Family
 
 # A random literal may become a rounder one.
@@ -140,3 +142,35 @@ def test_many_programs_on_every_target(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 220))
 def test_many_seeded_programs(seed: int) -> None:
     check_program(functions_of(Seeded(seed), FUNCTIONS), seeds=3)
+
+
+def outcome(call: Callable[..., object], arrays: Sequence[np.ndarray]) -> object:
+    """The shapes of what a call gives, or what it says."""
+    try:
+        return [result.shape for result in as_tuple(call(*arrays))]
+    except kina.KinaError as error:
+        return str(error)
+
+
+def check_empty(functions: list[Function]) -> None:
+    """Each symbol is 0 in turn: a result, or the refusal, that the reference has."""
+    module = kina.compile(source(functions))
+    for function in functions:
+        for symbol in sorted(function.sizes):
+            whole = function.sizes[symbol]
+            function.sizes[symbol] = 0
+            arrays = function.inputs(0)
+            function.sizes[symbol] = whole
+            call = module[function.name]
+            found, wanted = outcome(call, arrays), outcome(call.reference, arrays)
+            assert found == wanted, f"{symbol} = 0\n{source([function])}"
+
+
+def test_sizes_of_0_are_those_of_the_reference() -> None:
+    check_empty(functions_of(Seeded(70), 2 * FUNCTIONS))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(600, 640))
+def test_many_sizes_of_0_are_those_of_the_reference(seed: int) -> None:
+    check_empty(functions_of(Seeded(seed), 2 * FUNCTIONS))
