@@ -195,8 +195,8 @@ class Step:
             return [self._extract(op, [self._known(index, known) for index in op.indices])]
         operands = [self._known(value, known) for value in op.operands]
         made = on_lanes(self.ops, op, operands)
-        counts = isinstance(op, arith.SubiOp) and operands[1] in self._firsts
-        if counts and not is_vector(operands[0]):
+        counts = isinstance(op, arith.SubiOp) and op.result.type == INDEX
+        if counts and operands[1] in self._firsts and not is_vector(operands[0]):
             self._downs[made[0]] = self.ops.minus(operands[0], self._firsts[operands[1]])
         return made
 
