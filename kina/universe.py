@@ -29,6 +29,7 @@ def get_frontend() -> type[Frontend]:
 
 
 _PASSES: dict[str, str] = {
+    "specialise-sizes": "SpecialiseSizes",
     "inline-calls": "InlineCalls",
     "transform-ad": "TransformAd",
     "simplify-kina": "SimplifyKina",

@@ -76,6 +76,7 @@ _TEAM = "llvm.alloca llvm.fence llvm.func llvm.load llvm.mlir.addressof llvm.ret
 _SCHEDULED = _EXACT - _INVOKED + f"vector {_MEMORY} {_POINTERS} {_TEAM}"
 
 AFTER: Mapping[str, Contents] = {
+    "specialise-sizes": _CALLED,
     "inline-calls": _CALLED,
     "transform-ad": _CALLED - "kina.vjp",
     "simplify-kina": _CALLED - "kina.vjp",

@@ -34,7 +34,7 @@ def _passes(*items: str | Pass) -> tuple[Pass, ...]:
     return tuple(Pass(item) if isinstance(item, str) else item for item in items)
 
 
-INLINE = ("inline-calls", "transform-ad")
+INLINE = ("specialise-sizes", "inline-calls", "transform-ad")
 """kina IR without reverse mode, calls only of large functions: what the reference evaluates."""
 
 TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
