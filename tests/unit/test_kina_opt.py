@@ -322,7 +322,7 @@ def is_read_back(folder: Path, text: str) -> None:
         assert opt_text(folder, again.output) == again
 
 
-LARGE = {"losses", "blocks"}
+LARGE = {"losses", "blocks", "storylm0"}
 SAMPLED = {"cross_entropy", "kv_cache"}
 """Of the folders of large examples, those that go through every pass here."""
 
