@@ -21,7 +21,7 @@ from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
 from kina.frontend.check import check
 from kina.frontend.source import Source
-from kina.frontend.typed import TypedProgram
+from kina.frontend.typed import Apply, TypedProgram
 
 
 def compile_program(
@@ -80,12 +80,23 @@ def checked(source: Source, options: Options) -> TypedProgram:
     return program
 
 
-def _groups(targets: Sequence[Target]) -> list[tuple[Target, ...]]:
-    """Targets that have the same code before LLVM: those with exact instructions, and others."""
-    emulating = tuple(target for target in targets if target.emulates)
-    others = tuple(target for target in targets if not target.emulates)
+def _groups(targets: Sequence[Target], program: TypedProgram) -> list[tuple[Target, ...]]:
+    """Targets that have the same code before LLVM.
+
+    Those with exact instructions, and others; each model of a machine has its own products.
+    """
+    groups: dict[object, list[Target]] = {}
+    has_products = _has_products(program)
+    for target in targets:
+        groups.setdefault(target.model if has_products else target.emulates, []).append(target)
     # The most work first.
-    return sorted(filter(None, (emulating, others)), key=len, reverse=True)
+    return sorted(map(tuple, groups.values()), key=len, reverse=True)
+
+
+def _has_products(program: TypedProgram) -> bool:
+    """Whether matrices are multiplied, in tiles as large as registers allow."""
+    bodies = (function.body for function in program.functions)
+    return any(isinstance(op, Apply) and op.op == "matmul" for body in bodies for op in body)
 
 
 class _Tools:
@@ -101,7 +112,7 @@ class _Tools:
         names = dict.fromkeys([*self._symbols, *own])
         self._set_threads = threads.set_threads_symbol(names, options.prefix)
         self._targets = single_targets(options.target)
-        self.groups = _groups(self._targets)
+        self.groups = _groups(self._targets, program)
         """Targets that have the same code before LLVM."""
         # For the first part; all others find the cores busy anyway.
         self._translators = {group: codegen.Translator(stack) for group in self.groups}

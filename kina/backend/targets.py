@@ -52,8 +52,10 @@ class Target:
 
     @property
     def _is_wide(self) -> bool:
-        """Whether code for this machine alone may use vectors of 64 bytes."""
-        return self.cpu == "native" and "avx512f" in host_cpu().split()
+        """Whether code may use vectors of 64 bytes."""
+        if self.cpu == "native":
+            return "avx512f" in host_cpu().split()
+        return self.cpu == "x86-64-v4"
 
     @property
     def flags(self) -> list[str]:

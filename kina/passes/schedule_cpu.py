@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from kina.machine import MACHINES, USUAL, Machine
+from kina.machine import MACHINES, USUAL
 from kina.passes.builder import Builder
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
@@ -24,6 +24,7 @@ from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
+from kina.passes.scheduling.same import Shared
 from kina.passes.scheduling.taken import where_needed
 
 KERNELS = "kina.kernels"
@@ -55,22 +56,21 @@ class ScheduleCpu(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every function that has a body, in place."""
         described: list[str] = []
+        shared, machine = Shared(), MACHINES[self.machine]
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
-                described += _schedule_function(op, function, self.threads, MACHINES[self.machine])
+                name, buffers = function.sym_name.data, Buffers(function, machine)
+                caller = Caller(op, name, buffers, self.threads, machine, shared)
+                described += _schedule_function(caller, function)
         op.attributes[KERNELS] = ArrayAttr(map(StringAttr, described))
 
 
-def _schedule_function(
-    module: ModuleOp, function: func.FuncOp, threads: bool, machine: Machine
-) -> list[str]:
+def _schedule_function(caller: Caller, function: func.FuncOp) -> list[str]:
     """Form the kernels of a function; what they are, in words."""
-    buffers = Buffers(function, machine)
-    caller = Caller(module, function.sym_name.data, buffers, threads, machine)
-    place_results(function, buffers)
+    place_results(function, caller.buffers)
     for block in list(_blocks(function)):
         _schedule_block(caller, block)
-    buffers.finish()
+    caller.buffers.finish()
     return caller.described
 
 

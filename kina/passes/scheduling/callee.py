@@ -14,10 +14,12 @@ from kina.passes.builder import INDEX, Builder
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.strategies import build
 from kina.passes.scheduling.buffers import Buffers, Workspace, index_of
+from kina.passes.scheduling.contractions import roles_of
 from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.join import SMALL_CODE
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.report import describe
+from kina.passes.scheduling.same import Shared
 from kina.passes.scheduling.space import Size, Space
 
 THREADS, RUN = "kina$threads", "kina$run"
@@ -38,6 +40,8 @@ class Caller:
     buffers: Buffers
     threads: bool
     machine: Machine
+    shared: Shared
+    """The functions that equal kernels of the module have in common."""
     described: list[str] = field(default_factory=list[str])
     """What the kernels are, in words."""
     kernels: int = 0
@@ -96,17 +100,28 @@ class Callee:
         few: bool = False,
     ) -> None:
         self.name = caller.new_name()
-        self._function = function = KernelFunction(kernel, space, self.name, caller.machine, few)
         self._caller, self._at, self._axis = caller, at, space.axis
+        shares = roles_of(kernel, space, caller.machine) is not None
+        same = caller.shared.find(kernel, space) if shares else None
+        self._function = function = same or self._build(kernel, space, few=few)
+        if same is not None:
+            caller.described.append(f"{self.name}: as {same.name}")
+        elif shares:
+            caller.shared.add(function)
+        self._arguments = {v: index_of(size, at) for size, v in function.sizes.items()}
+        self._arguments |= {v: self._scalar(s) for s, v in function.scalars.items()}
+        if function.first is not None and first is not None:
+            self._arguments[function.first] = index_of(first, at)
+
+    def _build(self, kernel: Kernel, space: Space, *, few: bool) -> KernelFunction:
+        caller = self._caller
+        function = KernelFunction(kernel, space, self.name, caller.machine, few)
         made = build(function)
         if few:
             made.attributes["passthrough"] = SMALL_CODE
         caller.module.body.block.add_op(made)
         caller.described += describe(function)
-        self._arguments = {v: index_of(size, at) for size, v in function.sizes.items()}
-        self._arguments |= {v: self._scalar(s) for s, v in function.scalars.items()}
-        if function.first is not None and first is not None:
-            self._arguments[function.first] = index_of(first, at)
+        return function
 
     def _scalar(self, scalar: SSAValue) -> SSAValue:
         """A scalar from outside; a size is computed again: its op may stand further down."""
@@ -149,7 +164,7 @@ class Callee:
             arguments[function.worker] = worker
             shared = bool(function.space.ranged)
             arguments[function.work] = self._caller.workspace(function.work_size, shared=shared)
-        return func.CallOp(self.name, [arguments[a] for a in function.block.args], [])
+        return func.CallOp(function.name, [arguments[a] for a in function.block.args], [])
 
     def call_piece(
         self, number: SSAValue, first: SSAValue, length: SSAValue, memory: Memory
