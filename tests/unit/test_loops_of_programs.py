@@ -76,7 +76,6 @@ def test_allocations(fast: bool) -> None:
 
 APART_BY_NATURE = {
     "examples/blocks/attention.kina",
-    "examples/blocks/kv_cache.kina",
     "examples/losses/ppo.kina",
     "examples/storylm0/layers.kina",
 }

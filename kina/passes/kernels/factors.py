@@ -106,7 +106,7 @@ class Factors:
 
     def step(self, ops: Ops, places: Places, along: int, lanes: int, present: Count) -> Step:
         """So many elements along a loop, of which some are present."""
-        mask = None if present == lanes else ops.mask(present, lanes)
+        mask = None if lanes in (0, present) else ops.mask(present, lanes)
         end = None if mask is None else ops.plus(places[along], present)
         return Step(self.function, self.hints, Row(ops, places), along, lanes, mask, end)
 

@@ -107,8 +107,10 @@ class FewRows:
         return ops.plus(start, column)
 
     def _packed(self, ops: Ops, chunk: Chunk, row: Count, k: Count) -> Count:
+        """Row after row where rows lie along k, else k after k."""
+        steps = (chunk.depth, 1) if self._factors.left_is_along else (1, chunk.height)
         start = ops.plus(self._memory.left, self._sums)
-        return ops.plus(ops.plus(start, ops.times(row, chunk.depth)), k)
+        return ops.plus(ops.plus(start, ops.times(row, steps[0])), ops.times(k, steps[1]))
 
     def _load(self, ops: Ops, chunk: Chunk, column: Count, lanes: int) -> list[SSAValue]:
         memory = self._memory.memory
@@ -148,24 +150,31 @@ class FewRows:
         ops.each(0, chunk.rows, 1, row)
 
     def _pack(self, ops: Ops, chunk: Chunk, depth: Count) -> None:
-        """The rows of the left factor; the last one as often as rows are missing."""
+        """The rows of the left factor; what stands for missing ones may be anything."""
+        if self._factors.left_is_along:
+            ops.each(0, chunk.height, 1, partial(self._pack_row, chunk, depth))
+        else:
+            ops.each(0, depth, 1, partial(self._pack_rows, chunk))
+
+    def _pack_row(self, chunk: Chunk, depth: Count, ops: Ops, number: SSAValue) -> None:
         factors = self._factors
+        row = ops.least(number, ops.minus(chunk.rows, 1))
+        here = factors.at_row(ops, chunk.places, row)
 
-        def row(inside: Ops, number: SSAValue) -> None:
-            last = inside.minus(chunk.rows, 1)
-            here = factors.at_row(inside, chunk.places, inside.least(number, last))
+        def piece(each: Ops, k: Count, present: Count) -> None:
+            there = self._moved(each, here, factors.axis, k)
+            made = factors.elements(each, factors.roles.left, there, factors.axis, VECTOR, present)
+            each.store(made, self._memory.memory, self._packed(each, chunk, number, k), None)
 
-            def piece(each: Ops, k: Count, present: Count) -> None:
-                there = self._moved(each, here, factors.axis, k)
-                made = factors.elements(
-                    each, factors.roles.left, there, factors.axis, VECTOR, present
-                )
-                at = self._packed(each, chunk, number, k)
-                each.store(made, self._memory.memory, at, None)
+        spans(ops, 0, depth, VECTOR, piece)
 
-            spans(inside, 0, depth, VECTOR, piece)
-
-        ops.each(0, chunk.height, 1, row)
+    def _pack_rows(self, chunk: Chunk, ops: Ops, k: SSAValue) -> None:
+        factors = self._factors
+        here = self._moved(ops, chunk.places, factors.axis, k)
+        along = factors.columns if factors.rows is None else factors.rows
+        lanes = 0 if factors.rows is None else chunk.height
+        made = factors.elements(ops, factors.roles.left, here, along, lanes, chunk.rows)
+        ops.store(made, self._memory.memory, self._packed(ops, chunk, 0, k), None)
 
     # Products.
 
@@ -237,6 +246,9 @@ class FewRows:
 
         def square(inside: Ops, k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
             here = self._moved(inside, places, factors.axis, k)
+            for lane in range(lanes):  # The same k of the next columns.
+                later = self._moved(inside, here, factors.columns, lanes + lane)
+                factors.fetch(inside, factors.roles.right, later, SECOND, 1)
             for number, right in enumerate(factors.square(inside, here, present, lanes, lanes)):
                 held = self._products(inside, chunk, inside.plus(k, number), right, held)
             return held
