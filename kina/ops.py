@@ -31,6 +31,7 @@ class Family(Enum):
     RANDOM = "random"
     LAYOUT = "layout"
     SCAN = "scan"
+    SELECTION = "selection"
 
 
 ELEMENTWISE = frozenset(
@@ -205,6 +206,7 @@ OPS: dict[str, Op] = {
            named=("at",)),
         Op("cast", Family.CAST, ("operand",), ANY, ("dtype",)),
         Op("cumsum", Family.SCAN, ("operand",), NUMERIC, ("axis",)),
+        Op("top_k", Family.SELECTION, ("operand",), NUMERIC, ("k", "axis"), device=False),
         Op("matmul", Family.CONTRACTION, ("left", "right"), NUMERIC, composite=True),
     )
 }  # fmt: skip

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from kina.dims import Dim, evaluate, may_be_negative, subtract, symbols_of, terms_of
 from kina.dtypes import DType
-from kina.rule_parts import Attributes
+from kina.rule_parts import Attributes, axis_of
+from kina.selection_rules import k_of
 from kina.types import TensorType, format_dims
 
 OF_SOMETHING: Mapping[str, bool] = {
@@ -26,6 +27,7 @@ OF_SOMETHING: Mapping[str, bool] = {
     "concat": False,
     "update": False,
     "cumsum": False,
+    "top_k": False,  # k elements are more
 }
 """Whether an operation along an axis has no value where that is empty; reductions are below."""
 
@@ -65,6 +67,8 @@ def of_operation(
     name: str, attributes: Attributes, operands: Sequence[TensorType]
 ) -> Iterable[Requirement]:
     """What an operation needs: the axis that it runs along is not empty."""
+    if name == "top_k":
+        yield from _of_selection(name, attributes, operands[0])
     axis, kind = attributes.get("axis"), attributes.get("op")
     is_reduction = isinstance(kind, str)
     needs = REDUCTIONS_OF_SOMETHING[kind] if is_reduction else OF_SOMETHING.get(name, False)
@@ -72,14 +76,27 @@ def of_operation(
         return
     dims = operands[0].dims
     dim = dims[axis]
+    if name == "top_k":
+        yield from _of_selection(name, attributes, operands[0])
     if isinstance(dim, str) and not _is_positive(dim):
         shown = f"{name} {kind}" if is_reduction else name
         yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
 
 
+def _of_selection(
+    name: str, attributes: Attributes, operand: TensorType
+) -> Iterable[Requirement]:
+    """k elements at least."""
+    k, axis = k_of(attributes), axis_of(attributes)
+    dim = operand.dims[axis]
+    if isinstance(dim, str) and not _is_at_least(dim, k):
+        shown = format_dims(operand.dims)
+        yield Requirement(dim, k, f"{name}: k={k} is more than axis {axis} of {shown} has")
+
+
 def of_layers(layers: Dim) -> Iterable[Requirement]:
     """What a fold needs: a layer."""
-    if isinstance(layers, str) and not _is_positive(layers):
+    if isinstance(layers, str) and not _is_at_least(layers, 1):
         yield Requirement(layers, 1, f"fold: the layer axis {layers} is empty")
 
 
@@ -105,10 +122,10 @@ def of_number(
 
 def in_caller(requirement: Requirement, dim: Dim) -> Iterable[Requirement]:
     """A callee's requirement, where its size is `dim`; nothing if that is known to do."""
-    if isinstance(dim, str) and not (requirement.least <= 1 and _is_positive(dim)):
+    if isinstance(dim, str) and not _is_at_least(dim, requirement.least):
         yield Requirement(dim, requirement.least, requirement.text)
 
 
-def _is_positive(dim: str) -> bool:
-    """Whether a dimension is above 0 whatever its symbols are."""
-    return terms_of(dim).get((), 0) > 0 and not may_be_negative(dim)
+def _is_at_least(dim: str, least: int) -> bool:
+    """Whether a dimension is `least` or more whatever its symbols are."""
+    return terms_of(dim).get((), 0) >= least and not may_be_negative(dim)

@@ -31,6 +31,7 @@ from kina.rule_parts import (
     one_of,
     without_axis,
 )
+from kina.selection_rules import top_k
 from kina.types import Dim, TensorType, format_dims
 
 __all__ = [
@@ -238,6 +239,7 @@ _FAMILY_RULES: dict[Family, Rule] = {
     Family.SCAN: _normalize,
     Family.FIBER: norm,
     Family.RANDOM: random_uniform,
+    Family.SELECTION: top_k,
 }
 
 _RULES: dict[str, Rule] = {

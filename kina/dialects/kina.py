@@ -24,6 +24,7 @@ from kina.dialects import (
     random,
     reduce,
     scan,
+    selection,
     shaping,
     vjp,
 )
@@ -35,7 +36,7 @@ from kina.rules import Attributes
 
 _MODULES = (
     *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),
-    *(contraction, scan, random),
+    *(contraction, scan, random, selection),
     *(call, internal, vjp, fold, invoke),
 )
 """The modules whose operations make the dialect."""

@@ -16,6 +16,7 @@ from kina.frontend.typed import (
     Constant,
     Differentiate,
     FoldFunction,
+    Take,
     TakeSize,
     TypedFunction,
     Value,
@@ -74,6 +75,8 @@ def _summary(function: TypedFunction, known: Mapping[str, list[_Origin]]) -> lis
                 origins[instruction.result] = _NOTHING
             case Apply(op="stop_gradient"):
                 origins[instruction.result] = _NOTHING
+            case Take():
+                origins[instruction.result] = _union([origins[v] for v in instruction.operands])
             case Apply():
                 found = _union([origins[operand] for operand in instruction.operands])
                 word = instruction.attributes.get("op")

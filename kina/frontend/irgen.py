@@ -28,6 +28,7 @@ from kina.dialects.fold import FoldOp
 from kina.dialects.kina import build
 from kina.dialects.layout import SizeOp
 from kina.dialects.requires import set_requirements
+from kina.dialects.selection import TakePlacesOp
 from kina.dialects.types import SYMBOL_NAME, to_ir
 from kina.dialects.vjp import VjpOp
 from kina.frontend.requirements import requirements
@@ -39,6 +40,7 @@ from kina.frontend.typed import (
     Differentiate,
     FoldFunction,
     Instruction,
+    Take,
     TakeSize,
     TypedFunction,
     TypedProgram,
@@ -121,6 +123,10 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
         case Apply():
             operands = [values[operand] for operand in instruction.operands]
             op = build(instruction.op, operands, instruction.attributes)
+            values[instruction.result] = op.result
+        case Take():
+            found = [values[operand] for operand in instruction.operands]
+            op = TakePlacesOp(*found, instruction.axis)
             values[instruction.result] = op.result
         case Constant():
             op = _constant(instruction)

@@ -16,9 +16,9 @@ from kina.frontend.exact import Number, NumberError, convert, read_number
 from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue
 from kina.frontend.numbers import AnyNumber, SizeNumber, applied
 from kina.frontend.source import Extent
-from kina.frontend.typed import Value
+from kina.frontend.typed import Take, Value
 from kina.layout_rules import check_start
-from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS
+from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
 from kina.rule_parts import axis_of, one_of
 from kina.rules import Attribute, RuleError, infer
 from kina.types import Dim, TensorType
@@ -74,7 +74,13 @@ class OperationChecker:
         if too_large(type_):
             self._report.error(f"{op}: the result {type_} takes more than 2^60 - 1 bytes", at)
             return WRONG
-        return self._context.emit(op, values, attributes or {}, type_, at)
+        result = self._context.emit(op, values, attributes or {}, type_, at)
+        if OPS[op].family is not Family.SELECTION:
+            return result
+        best = Value(values[0].type.with_dims(type_.dims))
+        axis = axis_of(attributes or {})
+        self._context.body.append(Take(values[0], result, axis, best, at))
+        return TupleValue((best, result))
 
     def _of_numbers(
         self, op: str, at: Extent, operands: Sequence[Operand], attributes: dict[str, Attribute]
@@ -213,6 +219,7 @@ class OperationChecker:
         """The compile-time arguments of `op` and their places; None if one is wrong."""
         readers: dict[str, Callable[[str, ArgumentValue], Attribute | None]] = {
             "axis": self._axis,
+            "k": self._k,
             "eps": self._eps,
             "op": self._word,
             "dtype": self._dtype,
@@ -229,6 +236,13 @@ class OperationChecker:
         return (found, places) if len(found) == len(places) else None
 
     def _axis(self, op: str, node: ArgumentValue) -> int | None:
+        return self._integer(f"{op}: the axis", node, "axis=1")
+
+    def _k(self, op: str, node: ArgumentValue) -> int | None:
+        return self._integer(f"{op}: k", node, "k=50")
+
+    def _integer(self, what: str, node: ArgumentValue, example: str) -> int | None:
+        """An integer of the program text; the rules say which ones will do."""
         sign, number = 1, node
         while isinstance(number, Negate):
             sign, number = -sign, number.operand
@@ -237,8 +251,7 @@ class OperationChecker:
             if len(number.text) <= _MOST_DIGITS:
                 return sign * int(number.text)
             problem = f"has more than {_MOST_DIGITS} digits"
-        message = f"{op}: the axis {problem}, expected for example axis=1"
-        self._report.error(message, node.extent)
+        self._report.error(f"{what} {problem}, expected for example {example}", node.extent)
         return None
 
     def _eps(self, op: str, node: ArgumentValue) -> float | None:

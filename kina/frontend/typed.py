@@ -36,6 +36,21 @@ class Apply(NamedTuple):
     extent: Extent
 
 
+class Take(NamedTuple):
+    """The elements at the places that `top_k` found along its axis."""
+
+    values: Value
+    places: Value
+    axis: int
+    result: Value
+    extent: Extent
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """All of them."""
+        return (self.values, self.places)
+
+
 class Constant(NamedTuple):
     """A tensor known at compile time: one value per element, row-major; no symbolic dimensions."""
 
@@ -94,7 +109,7 @@ class FoldFunction(NamedTuple):
         return (self.x, *self.over, *self.whole)
 
 
-Instruction = Apply | Constant | TakeSize | CallFunction | Differentiate | FoldFunction
+Instruction = Apply | Take | Constant | TakeSize | CallFunction | Differentiate | FoldFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +130,7 @@ class TypedFunction:
         """The parameters and the results of every instruction."""
         yield from self.parameters
         for instruction in self.body:
-            if isinstance(instruction, Apply | Constant | TakeSize):
+            if isinstance(instruction, Apply | Take | Constant | TakeSize):
                 yield instruction.result
             else:
                 yield from instruction.results

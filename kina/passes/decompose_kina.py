@@ -33,6 +33,7 @@ from kina.dialects.kina import build
 from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp
 from kina.dialects.scan import CumsumOp
+from kina.dialects.selection import PutPlacesOp
 from kina.dialects.shaping import BroadcastOp
 from kina.dialects.types import from_ir
 from kina.dtypes import F32, I4, I8
@@ -67,6 +68,19 @@ class ScatterAddInF32(RewritePattern):
             return
         updates = CastOp(op.updates, F32)
         wide = ScatterAddOp(updates, op.indices, op.kina_type.dims[0])
+        rewriter.replace(op, [updates, wide, CastOp(wide, op.kina_type.dtype)])
+
+
+class PutPlacesInF32(RewritePattern):
+    """put_places of small floats: F32 holds each of them."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: PutPlacesOp, rewriter: PatternRewriter) -> None:
+        """Rewrite one operation."""
+        if not op.kina_type.dtype.is_small_float:
+            return
+        updates, size = CastOp(op.updates, F32), op.kina_type.dims[op.axis_value]
+        wide = PutPlacesOp(updates, op.places, op.axis_value, size)
         rewriter.replace(op, [updates, wide, CastOp(wide, op.kina_type.dtype)])
 
 
@@ -145,6 +159,7 @@ def _dims(op: NormalizeOp) -> Sequence[Dim]:
 DECOMPOSITIONS: tuple[RewritePattern, ...] = (
     ComputeInF32(),
     ScatterAddInF32(),
+    PutPlacesInF32(),
     DecomposeClamp(),
     DecomposeLogSoftmax(),
     DecomposeSoftmax(),

@@ -11,6 +11,7 @@ from kina.arrays import Array
 from kina.dialects.contraction import ContractOp
 from kina.dialects.internal import InternalOp, ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.scan import RecurrenceOp, ReverseOp
+from kina.dialects.selection import PutPlacesOp, TakePlacesOp
 from kina.dialects.types import from_ir
 from kina.reference.contraction import contract
 from kina.reference.numbers import narrow, widen
@@ -61,11 +62,36 @@ def _recurrence(op: RecurrenceOp, operands: Sequence[Array], shape: Shape) -> Ar
     return np.moveaxis(states, 0, op.axis_value)
 
 
+def _take_places(op: TakePlacesOp, operands: Sequence[Array], shape: Shape) -> Array:
+    """The values broadcast, along all axes but this one."""
+    values, places = operands
+    own = values.shape[op.axis_value - (places.ndim - values.ndim)]
+    spread = np.broadcast_to(values, op.along(shape, own))
+    taken = np.take_along_axis(_merged(spread, op.axis_value), _merged(places, op.axis_value), 1)
+    return taken.reshape(shape)
+
+
+def _put_places(op: PutPlacesOp, operands: Sequence[Array], shape: Shape) -> Array:
+    updates, places = operands
+    result = np.zeros(shape, updates.dtype)
+    axis = op.axis_value
+    np.put_along_axis(_merged(result, axis), _merged(places, axis), _merged(updates, axis), 1)
+    return result
+
+
+def _merged(array: Array, axis: int) -> Array:
+    """A view of three axes, the middle one this: NumPy takes at most 63 index arrays."""
+    shape = array.shape
+    return array.reshape(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+
+
 INTERNAL: Mapping[type[InternalOp], Callable[..., Array]] = {
     ScatterAlongAxisOp: _scatter_along_axis,
     ScatterAddOp: _scatter_add,
     ContractOp: _contract,
     ReverseOp: _reverse,
     RecurrenceOp: _recurrence,
+    TakePlacesOp: _take_places,
+    PutPlacesOp: _put_places,
 }
 """The meaning of each: from the operation, its operands and its result's shape."""

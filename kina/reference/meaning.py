@@ -125,6 +125,17 @@ def _cumsum(site: Site, operands: Sequence[Array]) -> Array:
     return narrow(cumulative_sum(wide, site.axis), site.dtype)
 
 
+def _top_k(site: Site, operands: Sequence[Array]) -> Array:
+    """A stable sort, the largest first; of numbers that are equal the lower index, NaNs last."""
+    k = site.attributes["k"]
+    assert isinstance(k, int)
+    wide = widen(operands[0], site.dtype)
+    # Upside down and with -1 - x of integers, which never wraps; NumPy sorts NaNs to the end.
+    turned = np.negative(wide) if site.dtype.is_float else np.invert(wide)
+    order = np.argsort(turned, axis=site.axis, kind="stable")
+    return order[_window(site.axis, 0, k)].astype(np.int64)
+
+
 _REDUCTIONS: dict[str, Callable[[Site, Array], Array]] = {
     "sum": _sum,
     "max": _max,
@@ -244,6 +255,7 @@ _FAMILIES: dict[Family, Meaning] = {
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
     Family.SCAN: _cumsum,
+    Family.SELECTION: _top_k,
 }
 
 _OPS: dict[str, Meaning] = {

@@ -53,6 +53,8 @@ class KernelFunction:
         self.strategy = ""
         """How it runs, in a word, and on how many lanes."""
         self.lanes = 0
+        self.helpers: list[func.FuncOp] = []
+        """Functions that the loops call."""
         self.scalar_parts = Counter[str]()
         """What goes element by element."""
         self._buffers: dict[SSAValue, SSAValue] = {}

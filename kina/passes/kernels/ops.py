@@ -198,6 +198,24 @@ class Ops(Builder):
 
         self.either(condition, filled(body), filled(otherwise))
 
+    def repeat(
+        self,
+        starts: Sequence[SSAValue],
+        test: Callable[[Ops, Sequence[SSAValue]], tuple[SSAValue, Sequence[SSAValue]]],
+        body: Callable[[Ops, Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """An `scf.while`: `test` says whether to go on, and with what; what it says in the end."""
+        before = Block(arg_types=[start.type for start in starts])
+        asking = Ops(before, self.location)
+        condition, passed = test(asking, before.args)
+        asking.append(scf.ConditionOp(condition, *passed))
+        after = Block(arg_types=[value.type for value in passed])
+        doing = Ops(after, self.location)
+        doing.append(scf.YieldOp(*body(doing, after.args)))
+        loop = scf.WhileOp(starts, [value.type for value in passed], [before], [after])
+        self.append(loop)
+        return list(loop.results)
+
     def either(
         self,
         condition: SSAValue,

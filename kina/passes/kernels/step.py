@@ -166,7 +166,7 @@ class Step:
         self.hints.store(self.ops, made, value, buffer, at, is_end)
 
     @property
-    def _present(self) -> Count:
+    def present(self) -> Count:
         """How many lanes there are; none, or less, of a step behind the end."""
         if self.end is None or self.along is None:
             return self.lanes
@@ -256,7 +256,7 @@ class Step:
             inner.store(inner.load(buffer, at_lane(inner, lane), 0, None), scratch, lane, None)
             return ()
 
-        self.ops.loop(0, self._present, 1, (), body)
+        self.ops.loop(0, self.present, 1, (), body)
         return self.ops.load(scratch, 0, self.lanes, self.mask)
 
     def _saved(self, value: SSAValue) -> SSAValue:
@@ -273,7 +273,7 @@ class Step:
             inner.store(inner.load(scratch, lane, 0, None), buffer, place, None)
             return ()
 
-        self.ops.loop(0, self._present, 1, (), body)
+        self.ops.loop(0, self.present, 1, (), body)
 
 
 def _is_only_cast(op: Operation) -> bool:

@@ -8,6 +8,7 @@ from kina.passes.kernels.contraction import Contraction
 from kina.passes.kernels.fibers import Fibers
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.rows import Rows
+from kina.passes.kernels.selection import Selection
 from kina.passes.scheduling.contractions import roles_of
 
 
@@ -16,6 +17,9 @@ def build(function: KernelFunction) -> func.FuncOp:
     roles = roles_of(function.kernel, function.space, function.machine)
     if roles is not None:
         Contraction(function, roles).build()
+        return function.finish()
+    if any(stage.node.is_selection for stage in function.kernel.stages):
+        Selection(function).build()
         return function.finish()
     # An interior axis beside nothing but dimensions of size 1 keeps its order of sums.
     interior = function.space.axis is not None and function.kernel.frame.is_interior

@@ -7,20 +7,20 @@ order in which duplicates add up is fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
 from xdsl.dialects.linalg.ops import IndexOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.passes.builder import Builder
 from kina.passes.lowering.casts import resize
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, generic, tensor_of, whole
+from kina.passes.lowering.loops import nest
 from kina.passes.lowering.storage import compute_element, load, store
-from kina.types import Dim
 
 
 def lower_scatter_along_axis(state: Lowering, op: ScatterAlongAxisOp) -> None:
@@ -68,27 +68,4 @@ def lower_scatter_add(state: Lowering, op: ScatterAddOp) -> None:
         return inner.value(tensor.InsertOp(added, table, target))
 
     dims = (*indices.dims, type_.dims[1])
-    state.bind(op.result, _nest(state, state.builder, dims, [], start, add))
-
-
-Step = Callable[[Builder, Sequence[SSAValue], SSAValue], SSAValue]
-"""From the loops' positions and a tensor to that tensor with one element changed."""
-
-
-def _nest(
-    state: Lowering,
-    builder: Builder,
-    dims: Sequence[Dim],
-    places: list[SSAValue],
-    carried: SSAValue,
-    step: Step,
-) -> SSAValue:
-    """`step` at every position of `dims`, in row-major order, one after the other."""
-    if not dims:
-        return step(builder, places, carried)
-    first, size, step_size = builder.index(0), state.size(dims[0]), builder.index(1)
-    block = Block(arg_types=[IndexType(), carried.type])
-    inner = Builder(block, builder.location)
-    result = _nest(state, inner, dims[1:], [*places, block.args[0]], block.args[1], step)
-    inner.append(scf.YieldOp(result))
-    return builder.value(scf.ForOp(first, size, step_size, [carried], block))
+    state.bind(op.result, nest(state, state.builder, dims, [], start, add))

@@ -30,6 +30,7 @@ from kina.dialects.layout import (
 from kina.dialects.random import RandomUniformOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
+from kina.dialects.selection import PutPlacesOp, TakePlacesOp, TopKOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.ops import OPS
 from kina.passes.lowering.calls import lower_call
@@ -63,6 +64,7 @@ from kina.passes.lowering.layout import (
 from kina.passes.lowering.random import lower_random_uniform
 from kina.passes.lowering.reductions import lower_reduction
 from kina.passes.lowering.scan import lower_cumsum, lower_recurrence, lower_reverse
+from kina.passes.lowering.selection import lower_put_places, lower_take_places, lower_top_k
 from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
 
 LowerOp = Callable[[Lowering, Any], None]
@@ -101,6 +103,9 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     CumsumOp: lower_cumsum,
     ReverseOp: lower_reverse,
     RecurrenceOp: lower_recurrence,
+    TopKOp: lower_top_k,
+    TakePlacesOp: lower_take_places,
+    PutPlacesOp: lower_put_places,
     CallOp: lower_call,
     FuncCallOp: lower_call,
     FoldOp: lower_fold,

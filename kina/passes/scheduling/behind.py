@@ -57,7 +57,9 @@ class Behind:
 
     def _is_node_with_axis(self, op: Operation) -> bool:
         node = self._node(op)
-        return node is not None and node.axis is not None and not node.is_scan
+        if node is None or node.is_scan or node.is_selection:
+            return False
+        return node.axis is not None
 
     def _read_whole(self, op: Operation) -> list[Operation]:
         """The nodes of which each iteration reads an element of its own."""

@@ -119,7 +119,7 @@ class Callee:
         made = build(function)
         if few:
             made.attributes["passthrough"] = SMALL_CODE
-        caller.module.body.block.add_op(made)
+        caller.module.body.block.add_ops([made, *function.helpers])
         caller.described += describe(function)
         return function
 

@@ -116,6 +116,8 @@ class Fuser:
         """The finished stage."""
         node = self.stage.node
         identity = Access(tuple(range(len(node.dims))))
+        if node.is_selection:
+            return self._build_keys()
         accumulators = node.op.body.block.args[len(node.op.inputs) :]
         slots = Block(arg_types=[accumulator.type for accumulator in accumulators]).args
         known: dict[SSAValue, SSAValue] = dict(zip(accumulators, slots, strict=True))
@@ -126,6 +128,13 @@ class Fuser:
         for slot in slots:
             new = stage.block.insert_arg(slot.type, len(stage.block.args))
             slot.replace_all_uses_with(new)
+        return self.stage
+
+    def _build_keys(self) -> Stage:
+        """A selection computes keys; what it does with them is the kernel's business."""
+        node = self.stage.node
+        key = self._read(node.op.inputs[0], node.accesses[0])
+        self.stage.block.add_op(linalg.ops.YieldOp(key))
         return self.stage
 
     def _read(self, value: SSAValue, access: Access) -> SSAValue:

@@ -31,6 +31,7 @@ from kina.passes.derived_sizes import SIZES, named
 from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
 from kina.passes.scheduling.scans import is_scan
+from kina.passes.scheduling.selections import is_selection
 
 UNIT = -1
 Dim: TypeAlias = int | SSAValue
@@ -275,6 +276,8 @@ class Node:
     """Whether that order is one chain, from the first element to the last."""
     is_scan: bool = False
     """Whether it walks the axis, and has a value for each element."""
+    list_dim: int | None = None
+    """The dimension of the result that holds a list of the best elements of each fiber."""
 
     @property
     def value(self) -> SSAValue:
@@ -284,7 +287,12 @@ class Node:
     @property
     def is_contest(self) -> bool:
         """Whether `value` is the index of a best value."""
-        return len(self.op.results) > 1 and not self.is_scan
+        return len(self.op.results) > 1 and not self.is_scan and not self.is_selection
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether it has a list of values for each fiber."""
+        return self.list_dim is not None
 
     @cached_property
     def extracts(self) -> bool:
@@ -298,6 +306,8 @@ def node_of(op: Operation) -> Node | None:
         return None
     if is_scan(op):
         return _scan_node(op)
+    if is_selection(op):
+        return _selection_node(op)
     contest = join_of(op) is not None
     if len(op.outputs) != 1 and not contest:
         return None
@@ -333,6 +343,20 @@ def _scan_node(op: linalg.ops.GenericOp) -> Node | None:
     axis = [kind.data for kind in op.iterator_types].index(IteratorType.REDUCTION)
     dims = iteration_dims(op, known)
     return Node(op, known, dims, axis, is_ordered=True, is_scan=True)
+
+
+def _selection_node(op: linalg.ops.GenericOp) -> Node | None:
+    """Its loop over the list is the kernel's own: the list of a row stays at one place."""
+    keys, lists = (access_of(op.indexing_maps.data[at].data) for at in (0, -1))
+    if keys is None or lists is None:
+        return None
+    along = len(keys) - 1
+    where = tuple(lists).index(along + 1)
+    dims = tuple(UNIT if at == where else dim for at, dim in enumerate(lists))
+    shifts = tuple(() if at == where else None for at in range(len(dims)))
+    accesses = keys, Access(dims, shifts)
+    sizes = iteration_dims(op, accesses)
+    return Node(op, accesses, sizes, along, is_ordered=False, list_dim=where)
 
 
 def uses_output(op: linalg.ops.GenericOp) -> bool:

@@ -28,6 +28,7 @@ from kina.passes.scheduling.graph import (
     viewed,
 )
 from kina.passes.scheduling.storing import stored
+from kina.passes.scheduling.selections import lists_to_store
 from kina.passes.scheduling.sums import sums_to_store
 from kina.passes.scheduling.taken import is_ordered, read_before
 
@@ -248,6 +249,9 @@ class Plan:
             sums = sums_to_store(kernel.stages, kernel.outputs, depth, self._machine)
             if sums is not None:
                 kernel.outputs.insert(0, sums)
+            lists = lists_to_store(kernel.stages)
+            if lists is not None:
+                kernel.outputs.insert(0, lists)
 
     def makes(self, base: SSAValue) -> bool:
         """Whether kernels write the memory of a tensor."""
@@ -279,13 +283,14 @@ def fills(op: tensor.ExtractSliceOp) -> bool:
 def fits(kernel: Kernel, stage: Stage) -> bool:
     """Whether a stage may run in a kernel at all: some are one by themselves.
 
-    A scan, what writes over elements that others read before, and a chain of products beside
-    another one: each is done in tiles of its own.
+    A scan, a selection, what writes over elements that others read before, and a chain of products
+    beside another one: each is done in tiles of its own.
     """
     if stage.node.is_chain and any(made.node.is_chain for made in kernel.stages):
         return False
     return not any(
-        made.node.is_scan or is_ordered(made.node.op) for made in (stage, *kernel.stages)
+        made.node.is_scan or made.node.is_selection or is_ordered(made.node.op)
+        for made in (stage, *kernel.stages)
     )
 
 

@@ -55,8 +55,9 @@ class Split:
             return False
         if not may_be_worth(self._work, self.caller.machine, self._regions):
             return False
-        if any(stage.node.is_chain or stage.node.is_scan for stage in self.kernel.stages):
-            return False  # Nothing cuts a chain.
+        nodes = [stage.node for stage in self.kernel.stages]
+        if any(node.is_chain or node.is_scan or node.is_selection for node in nodes):
+            return False  # Nothing cuts a chain, and lists are not joined.
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
         if space.is_banded and space.sizes[space.last].factors:

@@ -12,6 +12,7 @@ from kina.passes.kernels.function import KernelFunction
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import canonical_dim, element_of, shape_of
 from kina.passes.scheduling.join import combination
+from kina.passes.scheduling.selections import selected
 from kina.passes.scheduling.space import Size
 
 
@@ -59,6 +60,8 @@ def _stage(function: KernelFunction, stage: Stage) -> str:
     cost = f"{stage.operations} operations"
     if stage.node.is_scan:
         return f"scan, element after element: {cost} per element{stored}"
+    if stage.node.is_selection:
+        return f"selection of {selected(stage)} by keys: {cost} per element{stored}"
     if stage.node.axis is not None:
         order = "in order" if stage.node.is_ordered else "in any order"
         return f"reduction by {combination(stage)[-1].name} {order}: {cost} per element{stored}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -18,11 +19,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from kina.dialects.elementwise import CastOp, ElementwiseOp
 from kina.dialects.indexing import SelectAlongAxisOp
 from kina.dialects.kina import build
+from kina.dialects.selection import TakePlacesOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.located import stamp
 from kina.passes.simplification.patterns import dims_of
 
-Key = tuple[SSAValue, SSAValue, int]
+Selection: TypeAlias = SelectAlongAxisOp | TakePlacesOp
+"""One element of each fiber, or several of them."""
+Key: TypeAlias = tuple[SSAValue, SSAValue, int]
 """Values, indices and axis of a selection."""
 
 
@@ -32,7 +36,7 @@ class _Selections:
 
     built: dict[Key, SSAValue] = field(default_factory=dict[Key, SSAValue])
 
-    def move(self, op: SelectAlongAxisOp) -> None:
+    def move(self, op: Selection) -> None:
         """Replace `op` by operations on selected operands."""
         pending = [op.values]
         while pending:
@@ -48,8 +52,12 @@ class _Selections:
                 self.built[key] = _selected(pending.pop(), selected, op)
         Rewriter.replace_op(op, [], [self.built[self._key(op.values, op)]])
 
-    def _key(self, values: SSAValue, op: SelectAlongAxisOp) -> Key:
-        return (values, op.indices, op.axis_value)
+    def _key(self, values: SSAValue, op: Selection) -> Key:
+        return (values, _indices(op), op.axis_value)
+
+
+def _indices(op: Selection) -> SSAValue:
+    return op.indices if isinstance(op, SelectAlongAxisOp) else op.places
 
 
 def _operands(values: SSAValue) -> Sequence[SSAValue]:
@@ -58,28 +66,36 @@ def _operands(values: SSAValue) -> Sequence[SSAValue]:
     return owner.operands if isinstance(owner, ElementwiseOp | CastOp) else ()
 
 
-def _selected(values: SSAValue, operands: Sequence[SSAValue], op: SelectAlongAxisOp) -> SSAValue:
+def _selected(values: SSAValue, operands: Sequence[SSAValue], op: Selection) -> SSAValue:
     """The selected elements of `values`, given those of its operands."""
     owner = values.owner
     if isinstance(owner, ElementwiseOp | CastOp):
         return _insert([build(owner.rule_name, operands, owner.rule_attributes())], op, owner)
     if isinstance(owner, BroadcastOp):
         return _from_broadcast(owner, op)
-    return _insert([SelectAlongAxisOp(values, op.indices, op.axis_value)], op, op)
+    return _insert([_same(op, values)], op, op)
 
 
-def _from_broadcast(owner: BroadcastOp, op: SelectAlongAxisOp) -> SSAValue:
+def _same(op: Selection, values: SSAValue) -> Selection:
+    """The same selection from other values."""
+    return type(op)(values, _indices(op), op.axis_value)
+
+
+def _from_broadcast(owner: BroadcastOp, op: Selection) -> SSAValue:
     """A broadcast along the axis has one value to select from; else read through it."""
     source, dims = owner.operand, dims_of(owner.operand)
     axis = op.axis_value - (owner.kina_type.rank - len(dims))
     if axis >= 0 and dims[axis] != 1:
-        return _insert([SelectAlongAxisOp(source, op.indices, op.axis_value)], op, op)
+        return _insert([_same(op, source)], op, op)
+    spread = dims_of(_indices(op))
+    if isinstance(op, TakePlacesOp):
+        return _insert([BroadcastOp(source, spread)], op, owner)
     kept = [dim for position, dim in enumerate(dims) if position != axis]
     flat = ReshapeOp(source, kept)
-    return _insert([flat, BroadcastOp(flat, dims_of(op.indices))], op, owner)
+    return _insert([flat, BroadcastOp(flat, spread)], op, owner)
 
 
-def _insert(new: Sequence[Operation], op: SelectAlongAxisOp, like: Operation) -> SSAValue:
+def _insert(new: Sequence[Operation], op: Selection, like: Operation) -> SSAValue:
     """Insert before `op`, with the location of `like`; the last result."""
     for item in new:
         stamp(item, like)
@@ -91,5 +107,5 @@ def move_selections(function: FuncOp) -> None:
     """Move every selection of `function`."""
     selections = _Selections()
     for op in list(function.body.block.ops):
-        if isinstance(op, SelectAlongAxisOp):
+        if isinstance(op, Selection):
             selections.move(op)

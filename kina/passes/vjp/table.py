@@ -21,6 +21,7 @@ from kina.dialects.layout import (
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
+from kina.dialects.selection import PutPlacesOp, TakePlacesOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.vjp import (
     activations,
@@ -32,6 +33,7 @@ from kina.passes.vjp import (
     normalize,
     reduce,
     scan,
+    selection,
     shaping,
 )
 from kina.passes.vjp.builder import Rule
@@ -69,5 +71,7 @@ RULES: dict[type[Operation], Rule] = {
     CumsumOp: scan.cumsum,
     ReverseOp: scan.reverse,
     RecurrenceOp: scan.recurrence,
+    TakePlacesOp: selection.take_places,
+    PutPlacesOp: selection.put_places,
 }
 """Every operation whose result may be floating; comparisons and constants carry no gradient."""
