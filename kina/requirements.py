@@ -83,9 +83,7 @@ def of_operation(
         yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
 
 
-def _of_selection(
-    name: str, attributes: Attributes, operand: TensorType
-) -> Iterable[Requirement]:
+def _of_selection(name: str, attributes: Attributes, operand: TensorType) -> Iterable[Requirement]:
     """k elements at least."""
     k, axis = k_of(attributes), axis_of(attributes)
     dim = operand.dims[axis]

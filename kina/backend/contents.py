@@ -60,8 +60,8 @@ _C = (
 )
 _STATUS = _C - "cf.assert"
 _MATH = (
-    "math.absf math.absi math.ceil math.copysign math.cttz math.floor math.fma math.roundeven math.sqrt "
-    "math.trunc"
+    "math.absf math.absi math.ceil math.copysign math.cttz math.floor math.fma math.roundeven "
+    "math.sqrt math.trunc"
 )
 """What processors have an instruction for, with one result."""
 _EXACT = _STATUS - "math" + _MATH

@@ -125,7 +125,7 @@ def _operation(instruction: Instruction, values: dict[Value, SSAValue]) -> Opera
             op = build(instruction.op, operands, instruction.attributes)
             values[instruction.result] = op.result
         case Take():
-            found = [values[operand] for operand in instruction.operands]
+            found = values[instruction.values], values[instruction.places]
             op = TakePlacesOp(*found, instruction.axis)
             values[instruction.result] = op.result
         case Constant():

@@ -66,8 +66,9 @@ def _take_places(op: TakePlacesOp, operands: Sequence[Array], shape: Shape) -> A
     """The values broadcast, along all axes but this one."""
     values, places = operands
     own = values.shape[op.axis_value - (places.ndim - values.ndim)]
-    spread = np.broadcast_to(values, op.along(shape, own))
-    taken = np.take_along_axis(_merged(spread, op.axis_value), _merged(places, op.axis_value), 1)
+    axis = op.axis_value
+    spread = np.broadcast_to(values, (*shape[:axis], own, *shape[axis + 1 :]))
+    taken = np.take_along_axis(_merged(spread, axis), _merged(places, axis), 1)
     return taken.reshape(shape)
 
 

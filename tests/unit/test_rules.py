@@ -39,6 +39,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "slice": {"axis": 1, "size": 2},
     "concat": {"axis": 1},
     "update": {"axis": 1},
+    "top_k": {"k": 2, "axis": 1},
 }
 """Arguments that fit an operand of shape [2, 3]."""
 
@@ -84,7 +85,7 @@ FLOATING = (
     "logsumexp", "rms_norm", "layer_norm",
 )  # fmt: skip
 ADMITTED: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("neg", "add", "sub", "mul", "div", "matmul", "cumsum"), NUMERIC),
+    **dict.fromkeys(("neg", "add", "sub", "mul", "div", "matmul", "cumsum", "top_k"), NUMERIC),
     **dict.fromkeys(("abs", "maximum", "minimum", "clamp"), NUMERIC),
     **dict.fromkeys(FLOATING, FREM),
     **dict.fromkeys(("floor", "ceil", "round"), FREM),
@@ -381,7 +382,7 @@ def test_every_cast_is_admitted(source: object, target: object) -> None:
 # Axes
 
 
-AXIS_OPS = [("softmax", {}), ("log_softmax", {}), ("take_along_axis", {})] + [
+AXIS_OPS = [("softmax", {}), ("log_softmax", {}), ("take_along_axis", {}), ("top_k", {"k": 1})] + [
     (name, {"op": kind}) for name in ("reduce", "reduce_keep") for kind in ("sum", "max", "argmax")
 ]
 
@@ -409,6 +410,24 @@ def test_rank_0_has_no_axis(op: str) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_normalize_keeps_the_type(op: str, axis: int) -> None:
     assert infer(op, [t("B", 4, "V")], {"axis": axis}) == t("B", 4, "V")
+
+
+# Selection
+
+
+def test_top_k_has_k_places_at_its_axis() -> None:
+    assert infer("top_k", [t("B", 4, "V")], {"k": 3, "axis": 1}) == t("B", 3, "V", dtype="I64")
+    assert infer("top_k", [t("B", "V")], {"k": 50, "axis": 1}) == t("B", 50, dtype="I64")
+    assert infer("top_k", [t(4, dtype="I4")], {"k": 4, "axis": 0}) == t(4, dtype="I64")
+
+
+@pytest.mark.parametrize("k", [0, -1, 4, 1 << 63])
+def test_top_k_takes_no_more_than_there_are(k: int) -> None:
+    error = refusal("top_k", [t(2, 3)], k=k, axis=1)
+    assert error.blame == "k"
+    wanted = "axis 1 of shape [2, 3] has, expected 1 .. 3" if k == 4 else "expected 1 or more"
+    assert f"k={k} is" in error.message
+    assert error.message.endswith(wanted)
 
 
 # Reductions

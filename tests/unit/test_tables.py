@@ -40,7 +40,9 @@ UNIFORM = {name for name, op in OPS.items() if op.is_elementwise} - {"select", "
 """Operations that compute a scalar from scalars of one dtype."""
 
 FLOATING = {
-    name for name, op in OPS.items() if op.dtypes & FREM and op.family is not Family.COMPARE
+    name
+    for name, op in OPS.items()
+    if op.dtypes & FREM and op.family not in (Family.COMPARE, Family.SELECTION)
 }
 FLOATING |= {"select"}
 SCALARS = {name for op in OPS.values() for name in (op.float_op, op.int_op, op.bool_op) if name}

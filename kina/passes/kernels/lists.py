@@ -26,7 +26,6 @@ _APART = ArrayAttr([StringAttr("noinline")])
 _TRUTH = IntegerType(1)
 
 
-
 class Entry(NamedTuple):
     """A key and its place."""
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, IntegerType, UnitAttr, f32, i32, i64
-from xdsl.dialects.linalg.ops import IndexOp
+from xdsl.dialects.linalg.ops import GenericOp, IndexOp
 from xdsl.ir import SSAValue
 
 from kina.dialects.selection import PutPlacesOp, TakePlacesOp, TopKOp
@@ -85,7 +85,9 @@ def lower_top_k(state: Lowering, op: TopKOp) -> None:
     ]
     inputs = [Access(keys, tuple(walk.get(loop, along) for loop in range(rank)))]
     results = generic(state.builder, rank + 1, inputs, outputs, body, {along, slot})
-    results[-1].owner.attributes[SELECTS] = UnitAttr()
+    walk_op = results[-1].owner
+    assert isinstance(walk_op, GenericOp)
+    walk_op.attributes[SELECTS] = UnitAttr()
     state.bind(op.result, results[-1])
 
 

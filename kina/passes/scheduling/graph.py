@@ -304,10 +304,8 @@ def node_of(op: Operation) -> Node | None:
     """`op` as a node, None if it is not of a form that the scheduler knows."""
     if not isinstance(op, linalg.ops.GenericOp) or not op.results:
         return None
-    if is_scan(op):
-        return _scan_node(op)
-    if is_selection(op):
-        return _selection_node(op)
+    if is_scan(op) or is_selection(op):
+        return _scan_node(op) if is_scan(op) else _selection_node(op)
     contest = join_of(op) is not None
     if len(op.outputs) != 1 and not contest:
         return None

@@ -27,8 +27,8 @@ from kina.passes.scheduling.graph import (
     node_of,
     viewed,
 )
-from kina.passes.scheduling.storing import stored
 from kina.passes.scheduling.selections import lists_to_store
+from kina.passes.scheduling.storing import stored
 from kina.passes.scheduling.sums import sums_to_store
 from kina.passes.scheduling.taken import is_ordered, read_before
 

@@ -190,6 +190,14 @@ def _takes(op: str, operand: TensorType) -> Iterator[Case]:
         yield case(op, [operand, TensorType(I64, indices)], axis=axis)
 
 
+def _top_ks(op: str, operand: TensorType) -> Iterator[Case]:
+    """The best one, about half of them, and all."""
+    for axis, dim in enumerate(operand.dims):
+        assert isinstance(dim, int)
+        for k in sorted({1, (dim + 1) // 2, dim}):
+            yield case(op, [operand], k=k, axis=axis)
+
+
 def _norms(op: str, operand: TensorType) -> Iterator[Case]:
     """Along each axis, with parameters of its size."""
     for axis in range(operand.rank):
@@ -273,6 +281,7 @@ _SPECIAL = {
     "slice": _slices,
     "update": _updates,
     "concat": _concats,
+    "top_k": _top_ks,
 }
 
 
@@ -280,7 +289,10 @@ def source(case: Case, name: str) -> str:
     """The case as a `.kina` function."""
     names = [f"p{i}" for i in range(len(case.types))]
     parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, case.types, strict=True))
-    return f"let {name} = fn({parameters}) -> {case.result} {{ {expression(case, names)} }}"
+    body = expression(case, names)
+    if case.op == "top_k":
+        body = f"let (values, places) = {body} in places"
+    return f"let {name} = fn({parameters}) -> {case.result} {{ {body} }}"
 
 
 def expression(case: Case, names: list[str]) -> str:

@@ -201,6 +201,19 @@ def _update(
     return result
 
 
+def _top_k(op: Operation, _shape: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    k = op.properties["k"].value.data
+    return np.argsort(-x, axis=_axis(op), kind="stable").take(range(k), _axis(op))
+
+
+def _put(
+    op: Operation, shape: tuple[int, ...], updates: np.ndarray, places: np.ndarray
+) -> np.ndarray:
+    result = np.zeros(shape)
+    np.put_along_axis(result, places, updates, _axis(op))
+    return result
+
+
 def _iota(op: Operation, shape: tuple[int, ...]) -> np.ndarray:
     return np.indices(shape)[_axis(op)]
 
@@ -229,6 +242,9 @@ _MEANINGS: dict[str, Callable[..., np.ndarray]] = {
     "kina.cast": _cast,
     "kina.matmul": _ufunc(np.matmul),
     "kina.cumsum": lambda op, _shape, x: np.cumsum(x, axis=_axis(op)),
+    "kina.top_k": _top_k,
+    "kina.take_places": lambda op, _shape, x, at: np.take_along_axis(x, at, _axis(op)),
+    "kina.put_places": _put,
     "kina.reverse": lambda op, _shape, x: np.flip(x, axis=_axis(op)),
     "kina.recurrence": _recurrence,
     "kina.contract": _contract,

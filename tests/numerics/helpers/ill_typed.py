@@ -79,6 +79,8 @@ def _relative(choose: Chooser, type_: TensorType) -> TensorType:
 def _attribute(choose: Chooser, key: str, type_: TensorType) -> Attribute:
     if key == "axis":
         return choose.integer(-2, type_.rank + 1)
+    if key == "k":
+        return choose.integer(-1, 6)
     if key == "eps":
         return choose.one((1e-5, 1e-5, 0.5, 0.0))
     if key == "size":
@@ -136,6 +138,15 @@ PIECES: dict[str, str] = {
     "random numbers of floats": "{ random_uniform([2, 3], seed=x) }",
     "random numbers of a positional seed": "{ random_uniform([2, 3], x.cast(I64)) }",
     "random numbers of no shape": "{ random_uniform(seed=x.cast(I64)) }",
+    "the best ones of no axis": "{ x.top_k(k=2) }",
+    "the best ones without a number": "{ x.top_k(axis=1) }",
+    "more than all of them": "{ let (a, b) = x.top_k(k=4, axis=1) in x }",
+    "none of them": "{ let (a, b) = x.top_k(k=0, axis=1) in x }",
+    "less than none": "{ let (a, b) = x.top_k(k=-1, axis=1) in x }",
+    "a fraction of them": "{ let (a, b) = x.top_k(k=0.5, axis=1) in x }",
+    "so many that a tensor says": "{ let (a, b) = x.top_k(k=x, axis=1) in x }",
+    "a positional number of them": "{ let (a, b) = x.top_k(2, axis=1) in x }",
+    "the best ones as one tensor": "{ x.top_k(k=3, axis=1) }",
     "a count along no axis": "{ iota([2], axis=1).cast(F32) }",
     "an unknown name": "{ y }",
     "an unknown operation": "{ x.log_sofmax(axis=1) }",

@@ -460,6 +460,19 @@ def _matmul(dtype, attributes, operands, shape) -> Expectation:
     return Between(exact - slack, exact + slack, free)
 
 
+def _top_k(dtype, attributes, operands, shape) -> Expectation:
+    """Python sorts: numbers before NaNs, the larger first; sorting keeps the order of equals."""
+    axis = attributes["axis"]
+    moved = np.moveaxis(operands[0], axis, -1)
+    fibers = moved.reshape(-1, moved.shape[-1]).tolist()
+    order = [
+        sorted(range(len(fiber)), key=lambda i, f=fiber: (f[i] != f[i], -f[i] if f[i] == f[i] else 0))
+        for fiber in fibers
+    ]
+    places = np.array([row[: attributes["k"]] for row in order], np.int64)
+    return Exact(np.moveaxis(places.reshape(*moved.shape[:-1], attributes["k"]), -1, axis))
+
+
 def _cast(dtype, attributes, operands, shape) -> Expectation:
     target = attributes["dtype"]
     array = operands[0]
@@ -554,4 +567,5 @@ ORACLES: dict[str, Callable[..., Expectation]] = {
     "update": _update,
     "concat": _concat,
     "cumsum": _cumsum,
+    "top_k": _top_k,
 }

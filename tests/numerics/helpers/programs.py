@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -299,15 +299,18 @@ class _Maker:
         attributes: dict[str, Attribute] = {}
         for key in OPS[op].attributes:
             if key == "axis":
-                attributes[key] = self.choose.integer(0, type_.rank - 1)
+                axis = attributes[key] = self.choose.integer(0, type_.rank - 1)
+                if op == "top_k":
+                    size = self._size(type_.dims[axis])
+                    attributes["k"] = self.choose.one(sorted({1, (size + 1) // 2, size}))
             elif key == "eps":
                 attributes[key] = self.choose.one((1e-5, 0.25, 1e-12))
             elif key == "dtype":
                 attributes[key] = self.choose.one(list(DTYPES.values()))
             elif key == "axes":
                 attributes[key] = self._order(type_.rank)
-            elif key == "size":
-                continue  # chosen with the window
+            elif key in ("size", "k"):
+                continue  # chosen with the window, and with the axis
             elif key == "op":
                 kinds = list(REDUCTIONS)
                 fitting = [k for k in kinds if type_.dtype.name in REDUCTIONS[k].dtypes]
@@ -380,7 +383,16 @@ class _Maker:
         elif op == "iota":
             bound = case.result_shape[-1]
         text = expression(case, [value.name for value in values])
+        if op == "top_k":
+            best = types[0].with_dims(case.result.dims)
+            self._let(text, operands, [best, case.result], values[0].bound, case=case)
+            self._limit(shapes[0][attributes["axis"]])
+            return
         self._let(text, operands, [case.result], bound, case=case)
+
+    def _limit(self, bound: int) -> None:
+        """Bounds the value that was bound last."""
+        self.function.values[-1] = replace(self.function.values[-1], bound=bound)
 
     def _let(
         self,

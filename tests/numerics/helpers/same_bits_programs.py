@@ -95,6 +95,11 @@ FUNCTIONS: dict[str, str] = {
     "matmul_BF16": "(x: tensor<BF16, [B, 33]>, w: tensor<BF16, [33, N]>) -> tensor<BF16, [B, N]> "
     "{ x.matmul(w) }",
     "dmatmul": "reverseMode(matmul_wide)",
+    "top_rows": "(x: tensor<F32, [B, N]>, y: tensor<F16, [B, N]>) -> (tensor<F32, [B, 3]>, "
+    "tensor<I64, [B, 3]>, tensor<I64, [B, 1]>) { let (_y, j) = y.top_k(k=1, axis=1) in "
+    "let (a, i) = (concat(x, -x, x, axis=1) * 1.5).top_k(k=3, axis=1) in (a, i, j) }",
+    "top_inner": "(x: tensor<F32, [A, N, B]>) -> tensor<I64, [A, 1, B]> "
+    "{ let (a, i) = x.top_k(k=1, axis=1) in i }",
     "draws": "(x: tensor<F32, [A, N]>, seed: tensor<I64, [2]>) -> (tensor<F32, [A, N]>, "
     "tensor<I64, [A]>) { let u = random_uniform([A, N], seed=seed) in "
     "(u, (x - log(-log(u))).reduce(op=argmax, axis=1)) }",
@@ -131,6 +136,8 @@ CORE: dict[str, tuple[int, ...]] = {
     "matmul_BF16": (),
     "dmatmul": (),
     "draws": (130,),
+    "top_rows": (65,),
+    "top_inner": (),
 }
 """Functions that every test run compiles, and the sizes of their static twins."""
 
