@@ -1,8 +1,9 @@
 """IR as text that both xDSL and mlir-opt read back.
 
 A `linalg.generic` of several results ends in `-> (type, type)`, which xDSL prints and mlir-opt
-reads, but which xDSL's own parser takes for the type of a function. Such an operation is therefore
-printed in the generic form; what is inside it, as usual.
+reads, but which xDSL's own parser takes for the type of a function; and the location of an
+`scf.while` is printed before its regions, where nobody looks for it. Such operations are therefore
+printed in the generic form; what is inside them, as usual.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.dialects.scf import WhileOp
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
@@ -62,4 +64,4 @@ class _ReadableInColour(_Readable, SyntaxPrinter):
 
 
 def _is_unreadable(op: Operation) -> bool:
-    return isinstance(op, GenericOp) and len(op.results) > 1
+    return isinstance(op, WhileOp) or (isinstance(op, GenericOp) and len(op.results) > 1)

@@ -158,6 +158,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
         return f"a position is always named: {position}=…"
     if "seed" in shape.named:
         return "the seed is always named: seed=…"
+    if "k" in shape.named:
+        return "how many is always named: k=…, axis=…"
     if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
         named = ", ".join(f"{name}=…" for name in shape.named)
         return f"the axis is always named: {named}"

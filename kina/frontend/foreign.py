@@ -13,14 +13,17 @@ def _compose(word: str, how: str) -> str:
     return _BUILD.format(word) + how
 
 
-_NONE = "there is no {} in Kina yet"
 _LOSS = "-x.log_softmax(axis=1).take_along_axis(t, axis=1), then .reduce(op=mean, axis=0)"
 
 _UNIFORM = "write random_uniform([N], seed=s)"
+_BEST = "write x.top_k(k=5, axis=0): values and indices"
+_SORTED = f"{_BEST}, the largest first"
 _NORMAL = "there is no randn yet; random_uniform([N], seed=s) draws uniformly from (0, 1)"
 
 WORDS: dict[str, str] = {
     "arange": "write iota([N], axis=0)",
+    "argpartition": _BEST,
+    "argsort": _SORTED,
     "astype": "write .cast(F32)",
     "bmm": "did you mean `matmul`?",
     "cat": "write concat(x, y, axis=0)",
@@ -75,14 +78,14 @@ WORDS: dict[str, str] = {
     "rsqrt": _compose("rsqrt", "1.0 / x.sqrt()"),
     "scan": "a loop over layers is fold(block, x, over=[…])",
     "sinh": _compose("sinh", "(x.expm1() - (-x).expm1()) * 0.5"),
-    "sort": _NONE.format("sort: reduce(op=argmax, axis=…) finds the best one"),
+    "sort": _SORTED,
     "squeeze": _SHAPE,
     "stack": "give each the new axis by reshape, then concat(x, y, axis=0)",
     "sum": "a reduction is written .reduce(op=sum, axis=…)",
     "swapaxes": "write transpose([0, 2, 1]): the axes in their new order",
     "swish": "did you mean `silu`?",
     "to": "write .cast(F32) for a dtype; placement is part of the type",
-    "topk": _NONE.format("topk: reduce(op=argmax, axis=…) finds the best one"),
+    "topk": _BEST,
     "unsqueeze": _SHAPE,
     "uniform": _UNIFORM,
     "view": _SHAPE,

@@ -465,12 +465,13 @@ def _top_k(dtype, attributes, operands, shape) -> Expectation:
     axis = attributes["axis"]
     moved = np.moveaxis(operands[0], axis, -1)
     fibers = moved.reshape(-1, moved.shape[-1]).tolist()
-    order = [
-        sorted(range(len(fiber)), key=lambda i, f=fiber: (f[i] != f[i], -f[i] if f[i] == f[i] else 0))
-        for fiber in fibers
-    ]
+    order = [sorted(range(len(fiber)), key=lambda i, f=fiber: _rank(f[i])) for fiber in fibers]
     places = np.array([row[: attributes["k"]] for row in order], np.int64)
     return Exact(np.moveaxis(places.reshape(*moved.shape[:-1], attributes["k"]), -1, axis))
+
+
+def _rank(value: float) -> tuple[bool, float]:
+    return (True, 0) if math.isnan(value) else (False, -value)
 
 
 def _cast(dtype, attributes, operands, shape) -> Expectation:
