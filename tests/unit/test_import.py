@@ -21,7 +21,7 @@ ORDER = (
     ("ops",),
     ("rule_parts",),
     ("rule_elementwise", "rule_fibers"),
-    ("layout_rules", "random_rules"),
+    ("layout_rules", "random_rules", "selection_rules"),
     ("rules",),
     ("calls", "gradients", "arrays", "requirements"),
     ("folds",),
