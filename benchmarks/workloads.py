@@ -20,6 +20,8 @@ Inputs = Mapping[str, Array]
 
 PROGRAMS = Path(__file__).parent / "programs"
 TEMPERATURE = 0.8
+BEST = 50
+"""How many of each row `top_k` finds."""
 SEED = 7
 MEMORY_BOUND_BYTES = 1_000_000
 """Below this, it is the call and not memory that takes the time."""
@@ -117,6 +119,10 @@ def _sample(x: Array, u: Array, temperature: Array) -> Array:
     return (x / temperature - np.log(-np.log(u))).argmax(axis=1)
 
 
+def _top_k(x: Array) -> Array:
+    return np.argsort(-x, axis=1, kind="stable")[:, :BEST]
+
+
 def _gradient(x: Array, targets: Array, ct: Array) -> Array:
     gradient = np.exp(_log_softmax(x))
     gradient[np.arange(len(x)), targets[:, 0]] -= 1
@@ -128,10 +134,12 @@ OPS: Mapping[str, Op] = {
     "nll": Op("NLL", ("targets",), _nll),
     "argmax": Op("argmax", (), _argmax),
     "sample": Op("sample", ("u", "temperature"), _sample, arrays_read=2),
+    "top_k": Op(f"top {BEST} of", (), _top_k),
     "dnll": Op("gradient of NLL", ("targets", "ct"), _gradient, writes_array=True),
 }
 
 VOCABULARY = 50257
+LARGE_VOCABULARY = 151936
 TINY = (1, 4, 8)
 
 WORKLOADS: tuple[Workload, ...] = (
@@ -144,6 +152,7 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("argmax", (1, 256, VOCABULARY), "BF16"),
     Workload("argmax", (1, 256, VOCABULARY), "F16"),
     Workload("sample", (1, 256, VOCABULARY)),
+    Workload("top_k", (1, 16, LARGE_VOCABULARY)),
     Workload("log_softmax", (1, 256, VOCABULARY), "BF16"),
     Workload("log_softmax", (1, 256, VOCABULARY), "F16"),
     Workload("dnll", (1, 256, VOCABULARY)),
@@ -186,10 +195,12 @@ def error(workload: Workload, inputs: Inputs, result: Array) -> float:
 
 
 def _rows(workload: Workload, array: Array) -> Array:
-    """The array as rows along the axis; what has one value per row becomes rows of one."""
+    """The array as rows along the axis; what has few values per row becomes rows of those."""
     if array.size == prod(workload.shape):
         moved = np.moveaxis(array.reshape(workload.shape), workload.axis, -1)
         return moved.reshape(-1, workload.shape[workload.axis])
+    if array.size > workload.rows:
+        return array.reshape(workload.rows, -1)
     return np.broadcast_to(array.reshape(-1, 1), (workload.rows, 1))
 
 

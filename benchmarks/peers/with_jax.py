@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import Variant
-from benchmarks.workloads import Inputs, Workload
+from benchmarks.workloads import BEST, Inputs, Workload
 
 _jax: Any = import_module("jax")
 _jnp: Any = import_module("jax.numpy")
@@ -39,6 +39,7 @@ def _functions(workload: Workload) -> Mapping[str, Callable[..., Any]]:
         "nll": {"": partial(_nll, _gathered), " one-hot": partial(_nll, _compared)},
         "argmax": {"": _argmax},
         "sample": {"": _sample},
+        "top_k": {"": _top_k},
         "dnll": {"": partial(_dnll, _gathered), " one-hot": partial(_dnll, _compared)},
     }[workload.op]
 
@@ -66,6 +67,10 @@ def _argmax(logits: Any) -> Any:
 
 def _sample(logits: Any, u: Any, temperature: Any) -> Any:
     return _jnp.argmax(logits / temperature - _jnp.log(-_jnp.log(u)), -1)
+
+
+def _top_k(logits: Any) -> Any:
+    return _jax.lax.top_k(logits, BEST)[1]
 
 
 def _dnll(pick: Any, logits: Any, targets: Any, ct: Any) -> Any:

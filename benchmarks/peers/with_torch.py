@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import Variant
-from benchmarks.workloads import Array, Inputs, Workload
+from benchmarks.workloads import BEST, Array, Inputs, Workload
 
 torch: Any = import_module("torch")
 _functional: Any = import_module("torch.nn.functional")
@@ -64,6 +64,7 @@ def functions(workload: Workload) -> Mapping[str, Any]:
         "nll": {"": _nll, " cross_entropy": _cross_entropy},
         "argmax": {"": _argmax},
         "sample": {"": _sample},
+        "top_k": {"": _top_k},
         "dnll": {"": partial(gradient, mean_nll), " cross_entropy": partial(gradient, mean_ce)},
     }[workload.op]
 
@@ -87,6 +88,10 @@ def _argmax(logits: Any) -> Any:
 
 def _sample(logits: Any, u: Any, temperature: Any) -> Any:
     return torch.argmax(logits / temperature - torch.log(-torch.log(u)), -1)
+
+
+def _top_k(logits: Any) -> Any:
+    return torch.topk(logits, BEST, -1).indices
 
 
 def mean_nll(logits: Any, targets: Any) -> Any:
