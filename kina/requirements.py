@@ -76,9 +76,7 @@ def of_operation(
         return
     dims = operands[0].dims
     dim = dims[axis]
-    if name == "top_k":
-        yield from _of_selection(name, attributes, operands[0])
-    if isinstance(dim, str) and not _is_positive(dim):
+    if isinstance(dim, str) and not _is_at_least(dim, 1):
         shown = f"{name} {kind}" if is_reduction else name
         yield Requirement(dim, 1, f"{shown}: axis {axis} of {format_dims(dims)} is empty")
 
