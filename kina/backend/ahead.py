@@ -9,7 +9,6 @@ not answer, its work is done here, so that whatever is wrong is found and report
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import pickle
 import signal
@@ -18,12 +17,13 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
+from kina.backend.garbage import seldom_collect
+
 if TYPE_CHECKING:
     from kina.backend.lowered import Lowered
     from kina.backend.options import Options
     from kina.frontend.typed import TypedProgram
 
-_THRESHOLD = 100_000
 _SILENT = (EOFError, OSError, pickle.PickleError)
 
 
@@ -163,7 +163,7 @@ def _live(ask: int, answer: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
-        gc.set_threshold(_THRESHOLD)
+        seldom_collect()
         _serve(os.fdopen(ask, "rb"), os.fdopen(answer, "wb"))
     finally:
         os._exit(0)

@@ -16,6 +16,7 @@ from kina.backend import ahead, cache, codegen, dispatch, scratch, threads
 from kina.backend.activity import Activity, Step
 from kina.backend.c_names import check_symbols
 from kina.backend.exports import chosen
+from kina.backend.garbage import seldom_collected
 from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
@@ -38,6 +39,7 @@ def compile_program(
     with activity.step("front end"):
         program = checked(source, options)
     with ExitStack() as stack:
+        stack.enter_context(seldom_collected())
         tools = _Tools(stack, program, options, activity)
         # Loads xDSL: longer than it takes the tools to load, side by side.
         lowering = stack.enter_context(ahead.lowering(program))

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from kina.cli.garbage import seldom_collect
+from kina.backend.garbage import seldom_collect
 from kina.cli.programs import read_program
 from kina.cli.streams import discard_output, prepare_streams, report
 from kina.cli.warning import WarningMode, show

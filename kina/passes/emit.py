@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, f32, i32
+from xdsl.dialects.builtin import Float32Type, FloatAttr, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.passes.builder import Builder
@@ -23,6 +24,11 @@ Constants = dict[tuple[Attribute, int | float], SSAValue]
 def f32_from_bits(bits: int) -> float:
     """The value of the float32 whose bit pattern is `bits`."""
     return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+@lru_cache(maxsize=1024)
+def _f32_attribute(bits: int) -> FloatAttr[Float32Type]:
+    return FloatAttr(f32_from_bits(bits), f32)
 
 
 class Emitter(Builder):
@@ -46,8 +52,7 @@ class Emitter(Builder):
         """The float32 constant with this bit pattern; infinities and NaN included."""
         key = (f32, pattern)
         if key not in self._constants:
-            value = FloatAttr(f32_from_bits(pattern), f32)
-            self._constants[key] = self.value(arith.ConstantOp(value))
+            self._constants[key] = self.value(arith.ConstantOp(_f32_attribute(pattern)))
         return self._constants[key]
 
     def word(self, value: int) -> SSAValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf, vector
@@ -35,6 +36,7 @@ LoopBody: TypeAlias = Callable[["Ops", SSAValue, Sequence[SSAValue]], Sequence[S
 """What a loop does: from its counter and what it carries to what it carries on."""
 
 
+@lru_cache(maxsize=1024)
 def vector_of(element: Attribute, lanes: int) -> VectorType[Attribute]:
     """The type of so many lanes."""
     return VectorType(element, [lanes])
@@ -77,6 +79,7 @@ class Ops(Builder):
     def __init__(self, block: Block, location: LocationAttr | None = None) -> None:
         super().__init__(block, location)
         self._known: dict[int, SSAValue] = {}
+        self._spread: dict[tuple[SSAValue, int], SSAValue] = {}
 
     # Counts.
 
@@ -235,7 +238,11 @@ class Ops(Builder):
         """A scalar in every lane; a vector as it is. Without lanes: the scalar."""
         if not lanes or is_vector(value):
             return value
-        kind = vector_of(value.type, lanes)
+        if (value, lanes) not in self._spread:
+            self._spread[value, lanes] = self._in_lanes(value, vector_of(value.type, lanes))
+        return self._spread[value, lanes]
+
+    def _in_lanes(self, value: SSAValue, kind: VectorType[Attribute]) -> SSAValue:
         made = value.owner
         # Not of floats: xDSL reads one that it printed as bits back as a number.
         if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
