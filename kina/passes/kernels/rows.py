@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kina.order import LANES
+from kina.passes.kernels.contest import Contest
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.kernel import Strategy
 from kina.passes.kernels.ops import Count, bytes_of
@@ -47,6 +48,8 @@ class Rows(Strategy):
 
     def part(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
         """By lanes, which are then joined."""
+        if self._lanes and reduction.stage.node.is_contest:
+            return self._contest(row, reduction, first, count)
 
         def at(step: Step, so_far: Held) -> Held:
             return step.values(reduction.stage, so_far)
@@ -55,6 +58,13 @@ class Rows(Strategy):
         starts = reduction.starts(row.ops, 0)
         held = self._walk(row, first, count, self._lanes).run(starts, body)
         return reduction.over_lanes(row.ops, held, self._lanes)
+
+    def _contest(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
+        assert self._along is not None
+        contest = Contest(reduction, self._along, self._lanes, first)
+        body = self._body(row, [reduction.stage], contest.step)
+        held = self._walk(row, first, count, self._lanes).run(contest.starts(row.ops), body)
+        return contest.winner(row.ops, held)
 
     def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
         """Whole vectors, from aligned places where the result is streamed."""
