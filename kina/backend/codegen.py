@@ -27,7 +27,8 @@ from kina.backend.toolchain import (
 
 # No start-up files: some compilers' switch the whole process to flush-to-zero. Bsymbolic: two
 # libraries with functions of one name must not see each other's. Code and constants share pages:
-# a library of 10 KB would otherwise have 8 KB of padding.
+# a library of 10 KB would otherwise have 8 KB of padding, and another page for the few words that
+# could be made read-only again after loading.
 _LINK_FLAGS = {
     "linux": (
         "-shared",
@@ -37,6 +38,7 @@ _LINK_FLAGS = {
         "-Wl,-z,defs",
         "-Wl,-z,noexecstack",
         "-Wl,-z,noseparate-code",
+        "-Wl,-z,norelro",
         "-Wl,-Bsymbolic",
     ),
     "darwin": ("-dynamiclib", "-Wl,-undefined,error"),
