@@ -13,9 +13,10 @@ turn 0: together they give the first index, as the language has it where nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType, i32
+from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.passes.kernels.ops import (
@@ -24,7 +25,6 @@ from kina.passes.kernels.ops import (
     element_type,
     is_memory,
     lanes_of,
-    vector_of,
 )
 from kina.passes.kernels.reduction import Reduction
 from kina.passes.kernels.step import Step, on_lanes, start_of
@@ -47,7 +47,7 @@ class Contest:
         self._compare, self._value, _ = combination(stage)
         self._challenger = self._value.operands[1]
         self._ops = frozenset(_behind(self._challenger, stage))
-        self._index = stage.accumulated[1]
+        self._index = cast(IntegerType, stage.accumulated[1])
 
     def starts(self, ops: Ops) -> Held:
         """What nothing has won yet, at turn 0."""
@@ -79,8 +79,7 @@ class Contest:
         is_top = self._equal(ops, best, ops.spread(top, self._lanes))
         earliest = _least(ops, self._where(ops, is_top, turn))
         is_first = ops.compare("eq", turn, ops.spread(earliest, self._lanes))
-        kind = vector_of(i32, self._lanes)
-        numbers = ops.value(arith.ConstantOp(_numbers(kind), kind))
+        numbers = ops.counted(0, i32, self._lanes)
         both = ops.value(arith.AndIOp(is_top, is_first))
         return [top, self._index_of(ops, earliest, _least(ops, self._where(ops, both, numbers)))]
 
@@ -112,8 +111,7 @@ class Contest:
 
     def _index_of(self, ops: Ops, turn: SSAValue, lane: SSAValue) -> SSAValue:
         """first + turn * lanes + lane."""
-        wide = (self._wide(ops, number) for number in (turn, lane))
-        turn, lane = wide
+        turn, lane = (self._wide(ops, number) for number in (turn, lane))
         lanes = ops.constant(self._lanes, self._index)
         place = ops.value(arith.AddiOp(ops.value(arith.MuliOp(turn, lanes)), lane))
         if self._first == 0:
@@ -134,10 +132,6 @@ def _least(ops: Ops, numbers: SSAValue) -> SSAValue:
     return ops.value(
         vector.ReductionOp.create(operands=[numbers], result_types=[i32], properties=properties)
     )
-
-
-def _numbers(kind: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:
-    return DenseIntOrFPElementsAttr.from_list(kind, list(range(kind.get_shape()[0])))
 
 
 def _behind(value: SSAValue, stage: Stage) -> set[Operation]:
