@@ -265,7 +265,7 @@ def test_libraries_call_no_mathematics_of_others(setup: Setup, target: str) -> N
     assert pool
 
 
-FEW = {"softmax_columns": (), "dnll": (), "nll": (65,), "matmul_deep": ()}
+FEW = {"softmax_columns": (), "nll": (65,), "dnll": (), "matmul_deep": ()}
 
 
 @EVERY_TARGET
