@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import json
 import math
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ import pytest
 
 import kina
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "storylm0"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE, TOOLS = ROOT / "examples" / "storylm0", ROOT / "tools"
 TINY = {
     "L=5, D=128, H=4, K=32, M=512": "L=2, D=16, H=2, K=8, M=24",
     "[5, B, 4, S, 32]": "[2, B, 2, S, 8]",
@@ -302,20 +304,63 @@ def test_weights_that_are_none_are_refused(weights: dict[str, Array], tmp_path: 
         assert str(path) in str(caught.value)
 
 
-@pytest.fixture(scope="module")
-def from_c(folder: Path) -> Path:
+def test_hashes_are_the_kept_ones(training: kina.Module, decoding: kina.Module) -> None:
+    """What `tools/conformance.py` computes, with this model."""
+    names = {"forward": "logits", "nll": "losses", "train": "descend"}
+    functions = {name: training[own] for name, own in names.items()}
+    functions |= {name: decoding[name] for name in decoding}
+    spec = importlib.util.spec_from_file_location("conformance", TOOLS / "conformance.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    kept = json.loads((TOOLS / "conformance.json").read_text())["tiny"]
+    for what, way, got in tool.rows(functions):
+        assert got == kept.get(what), f"{what}: {way}"
+
+
+@pytest.mark.sweep
+def test_every_level_has_the_kept_hashes() -> None:
+    command = [sys.executable, TOOLS / "conformance.py", "--targets", "all"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def linked(folder: Path, target: str, compiler: str) -> Path:
     """The C program, linked to a library of the tiny model."""
     library, built = folder / "libstorylm0.so", folder / "generate"
-    tools = Path(sys.executable).parent
     program = folder / "storylm0_step.kina"
-    kina_build = [tools / "kina", "build", program, "-o", library, "--target", "native"]
-    subprocess.run([*kina_build, "--no-threads"], check=True, capture_output=True)
+    kina_build = [Path(sys.executable).parent / "kina", "build", program, "-o", library]
+    words = [*kina_build, "--target", target, "--no-threads"]
+    subprocess.run(words, check=True, capture_output=True)
     sizes = [f"-D{name}={size}" for name, size in SIZES.items()]
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{folder}", *sizes]
     link = [f"-L{folder}", "-lstorylm0", "-Wl,-rpath,$ORIGIN"]
-    compiler = shutil.which("cc") or "cc"
     subprocess.run([compiler, *flags, EXAMPLE / "generate.c", "-o", built, *link], check=True)
     return built
+
+
+@pytest.fixture(scope="module")
+def from_c(folder: Path) -> Path:
+    return linked(folder, "native", "cc")
+
+
+@pytest.mark.sweep
+def test_aarch64_writes_the_same_tokens(
+    folder: Path, from_c: Path, weights: dict[str, Array], tmp_path: Path
+) -> None:
+    compiler, qemu = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+    if shutil.which(compiler) is None or shutil.which(qemu) is None:
+        pytest.skip("a compiler for aarch64, or qemu-aarch64, is not installed here: not run")
+    shutil.copytree(folder, tmp_path / "arm")
+    path = tmp_path / "w.safetensors"
+    module("tensor_file").save(path, weights, {})
+    words = [path, "The heron", "32", "0.8", "11"]
+    mine = subprocess.run([from_c, *words], check=True, capture_output=True)
+    program = linked(tmp_path / "arm", "aarch64", compiler)
+    emulated = [qemu, "-L", "/usr/aarch64-linux-gnu", program, *words]
+    theirs = subprocess.run(emulated, check=True, capture_output=True)
+    assert mine.stdout == theirs.stdout
 
 
 def test_python_and_c_write_the_same_tokens(
