@@ -1,4 +1,4 @@
-# make demo | train | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+# make demo | train | story | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -18,13 +18,16 @@ PEERS_VENV ?= .venv-peers
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index $(TORCH_INDEX)
 
-.PHONY: demo train test test-peers lint sweep bench clean
+.PHONY: demo train story test test-peers lint sweep bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
 
 train: $(TRAIN)
 	$(BIN)/python examples/train/train.py
+
+story: $(TRAIN)
+	$(BIN)/python examples/storylm0/train_story.py
 
 test: $(TEST)
 	$(BIN)/kina doctor

@@ -21,7 +21,7 @@ Tokens = NDArray[np.int64]
 class Plan:
     """What a training run is made of; with the text it determines every bit of it."""
 
-    steps: int = 500
+    steps: int = 240
     batch: int = 16
     """Texts per step."""
     length: int = 128

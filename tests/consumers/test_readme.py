@@ -32,6 +32,15 @@ def test_the_first_program_is_the_example() -> None:
     assert [line for line in lines if not line.startswith("//")] == shown.splitlines()
 
 
+def test_the_layers_are_those_of_the_example() -> None:
+    folder = ROOT / "examples/storylm0"
+    programs = [(folder / f"{name}.kina").read_text() for name in ("layers", "storylm0_forward")]
+    functions = block("kina", "let forward").strip().split("\n\n")
+    assert len(functions) == 2
+    for function, program in zip(functions, programs, strict=True):
+        assert f"{function}\n" in program
+
+
 def test_the_python_runs_and_prints_what_it_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
