@@ -19,6 +19,12 @@ PIPELINE = os.environ.get("KINA_TEST_PIPELINE", "fast")
 EVERY = 6
 """The sample takes the first parameter of a test and every sixth one after it."""
 FAST_ONLY = (
+    "test_argmax.py",
+    "test_calls.py",
+    "test_folds.py",
+    "test_matmul.py",
+    "test_numbers.py",
+    "test_written_linalg.py",
     "test_expand_math.py",
     "test_few_long_rows.py",
     "test_ill_typed.py",

@@ -178,7 +178,8 @@ def test_gradients_go_through_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(module.dg(x, np.ones(7, np.float32))[1], slope, rtol=1e-4)
 
 
-def test_the_memory_of_a_callee_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_memory_of_a_callee_is_checked(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its status is the caller's: no index is blamed.
 
     What a call gives is memory of its caller, whatever fusion can do without.
@@ -192,7 +193,7 @@ let f = fn(x: tensor<F32, [A, 1]>) -> tensor<F32, [A]> {
   wide(x) + wide((wide(x) + wide(x)).reshape([A, 1]))
 }
 """
-    module = kina.compile(text)
+    module = kina.compile(text, fast=fast)
     x = np.zeros((1 << 25, 1), np.float32)
     with pytest.raises(MemoryError):
         module.f(x)

@@ -59,7 +59,7 @@ SIZES = ((1, 1, 1), (3, 5, 70), (2, 65, 3), (130, 2, 2), (1, 2, 16449))
 
 @pytest.fixture(scope="module")
 def module() -> kina.Module:
-    return kina.compile(REDUCTIONS + OTHERS)
+    return kina.compile(REDUCTIONS + OTHERS, threads=False)
 
 
 def drawn(shape: tuple[int, ...], seed: int, dtype: str = "F32") -> np.ndarray:
