@@ -152,7 +152,7 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("argmax", (1, 256, VOCABULARY), "BF16"),
     Workload("argmax", (1, 256, VOCABULARY), "F16"),
     Workload("sample", (1, 256, VOCABULARY)),
-    Workload("top_k", (1, 16, LARGE_VOCABULARY)),
+    Workload("top_k", (1, 128, LARGE_VOCABULARY)),
     Workload("log_softmax", (1, 256, VOCABULARY), "BF16"),
     Workload("log_softmax", (1, 256, VOCABULARY), "F16"),
     Workload("dnll", (1, 256, VOCABULARY)),

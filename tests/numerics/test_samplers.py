@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,3 +200,22 @@ def test_fewer_tokens_than_k_are_refused(program: kina.Module) -> None:
     logits = np.zeros((2, 39), np.float32)
     with pytest.raises(kina.KinaValueError, match=r"top_k: k=40 is more than axis 1 of \[B, V\]"):
         program.sample(logits, logits > 1, numbers(Settings()), SEED)
+
+
+def test_stories_are_told_on() -> None:
+    """The first of two is what it is alone, and another seed tells another one."""
+    generate = [
+        sys.executable,
+        str(FOLDER.parent / "story" / "tell_on.py"),
+        "--size=20",
+        "--context=2",
+    ]
+
+    def told(*more: str) -> list[str]:
+        done = subprocess.run([*generate, *more], capture_output=True, text=True, check=True)
+        return done.stdout.removeprefix("- ").split("\n\n- ")
+
+    two, one, other = told(), told("--prompt=The heron "), told("--seed=8")
+    assert len(two) == 2
+    assert one[0].rstrip() == two[0].rstrip() != other[0].rstrip()
+    assert two[0].startswith("The heron ")

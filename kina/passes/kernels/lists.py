@@ -212,14 +212,13 @@ def _sift(best: BestList, ops: Ops, arguments: Sequence[SSAValue]) -> None:
 
 
 def _worse_of_two(best: BestList, ops: Ops, left: SSAValue, count: SSAValue) -> SSAValue:
-    """The slot of the worse entry of `left` and the next slot, if there is that."""
-    right = ops.index(ops.plus(left, 1))
+    """The slot of the worse entry of `left` and the next slot, if there is that.
 
-    def choose(inner: Ops) -> list[SSAValue]:
-        worse = _is_worse(inner, best.get(inner, right), best.get(inner, left))
-        return [inner.select(worse, right, left)]
-
-    return ops.when(ops.compare("ult", right, count), [left], choose)[0]
+    Where there is none, `left` is compared with itself: a branch would be guessed wrong as often.
+    """
+    right = ops.index(ops.least(ops.plus(left, 1), ops.minus(count, 1)))
+    worse = _is_worse(ops, best.get(ops, right), best.get(ops, left))
+    return ops.select(worse, right, left)
 
 
 def _is_worse(ops: Ops, one: Entry, other: Entry) -> SSAValue:
