@@ -5,6 +5,7 @@ Fixtures for those, and the mark `peer`.
 
 from __future__ import annotations
 
+import gc
 import os
 from types import ModuleType
 
@@ -13,6 +14,8 @@ import pytest
 from kina.backend.contents import VARIABLE
 
 os.environ.setdefault(VARIABLE, "1")
+# All that is collected and imported stays: to look through it often takes a sixth of the time.
+gc.set_threshold(100_000, 20, 50)
 
 PEERS = {"torch", "jax"}
 

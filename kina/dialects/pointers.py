@@ -271,11 +271,13 @@ class MoveOp(IRDLOperation):
     offset = operand_def(i64)
     elem_type = prop_def(Attribute)
     rawConstantIndices = prop_def(DenseArrayBase)
+    noWrapFlags = prop_def(IntegerAttr)
     result = result_def(PointerType)
 
     def __init__(self, pointer: SSAValue, offset: SSAValue) -> None:
         properties: dict[str, Attribute] = {
             "elem_type": i8,
             "rawConstantIndices": DenseArrayBase.from_list(i32, [_AT_OFFSET]),
+            "noWrapFlags": IntegerAttr(0, i32),
         }
         super().__init__(operands=[pointer, offset], properties=properties, result_types=[POINTER])

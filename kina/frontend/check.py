@@ -71,6 +71,8 @@ def imports_of(source: Source) -> tuple[tuple[int, ...], ...]:
 def _tokens(source: Source, report: Report) -> list[list[Token]]:
     """The tokens of each file; private names that two files share are told apart."""
     files = [tokenize(file, report, base) for base, file in source.parts]
+    if len(files) == 1:
+        return files
     bound = [_private_names(tokens) for tokens in files]
     for number, tokens in enumerate(files[:-1]):
         others = set[str]().union(*(names for other, names in enumerate(bound) if other != number))

@@ -34,7 +34,7 @@ from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong
 from kina.frontend.numbers import AnyNumber, combined
 from kina.frontend.operations import OperationChecker
 from kina.frontend.source import Extent
-from kina.frontend.steps import Step, Steps
+from kina.frontend.steps import Step, Steps, is_open
 from kina.frontend.typed import Value
 from kina.types import TensorType, format_dims
 
@@ -88,8 +88,19 @@ class ExpressionChecker:
         return self._operations.apply("logical_not", node.operator, [(operand, node.operand)])
 
     def _binary(self, node: Binary) -> Steps[Meaning]:
-        left: Meaning = yield self.check(node.left)
-        right: Meaning = yield self.check(node.right)
+        """From the left, as long sums lean: one computation does all of them."""
+        leaning = [node]
+        while isinstance(left := leaning[-1].left, Binary):
+            leaning.append(left)
+        meaning: Meaning = yield self.check(left)
+        for each in reversed(leaning):
+            right = self.check(each.right)
+            meaning = self._combined(each, meaning, (yield right) if is_open(right) else right)
+            if self._context.observed is not None:
+                self._context.observed[each.extent] = meaning
+        return meaning
+
+    def _combined(self, node: Binary, left: Meaning, right: Meaning) -> Meaning:
         if isinstance(left, AnyNumber) and isinstance(right, AnyNumber):
             return self._fold(node, left, right)
         operands = [(left, node.left), (right, node.right)]

@@ -21,11 +21,18 @@ class NumberChecker:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._report = context.report
+        self._of_rank_0: tuple[TensorType, TensorType] | None = None
+        """A type and that of its elements; the next number mostly has the same."""
 
     def tensor(self, number: AnyNumber, type_: TensorType, node: Expr) -> Value:
         """A number in every element; a NumberError where the dtype does not have it."""
-        scalar = self._scalar(number, type_.with_dims(()), node.extent, {})
+        scalar = self._scalar(number, self._element(type_), node.extent, {})
         return self._spread(scalar, type_, node.extent)
+
+    def _element(self, type_: TensorType) -> TensorType:
+        if self._of_rank_0 is None or self._of_rank_0[0] is not type_:
+            self._of_rank_0 = type_, type_.with_dims(())
+        return self._of_rank_0[1]
 
     def splat(self, value: Scalar, type_: TensorType, at: Extent) -> Value:
         """One value in every element: a rank-0 constant, broadcast."""

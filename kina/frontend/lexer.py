@@ -102,11 +102,12 @@ def tokenize(source: Source, report: Report, base: int = 0) -> list[Token]:
         index = match.lastindex
         assert index is not None
         token = Token(_KINDS[index], match[index], base + match.start(index))
-        if _is_path(token, tokens):
+        if index in _RIGHT:
+            tokens.append(token)
+        elif _is_path(token, tokens):
             tokens.append(token._replace(kind=TokenKind.PATH))
-            continue
-        tokens.append(token)
-        if index not in _RIGHT:
+        else:
+            tokens.append(token)
             _refuse(_GROUPS[index], token, report)
     end = tokens[-1].end if tokens else base
     tokens.append(Token(TokenKind.END, "", end))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 
 from kina.dtypes import F32, DType
 from kina.errors import Note
@@ -45,6 +46,8 @@ class OperationChecker:
         self._context = context
         self._numbers = numbers
         self._report = context.report
+        self._last: tuple[str, Sequence[TensorType], TensorType] | None = None
+        """What was inferred last without attributes: sums are long, and of one type."""
 
     def apply(
         self,
@@ -55,23 +58,27 @@ class OperationChecker:
         blame: dict[str, Extent] | None = None,
     ) -> Meaning:
         """Applies `op`; `at` is its own token, `blame` the places of its compile-time arguments."""
-        number = self._of_numbers(op, at, operands, attributes or {})
-        if number is not None:
-            return number
-        tensors = self._tensors(op, operands)
-        if tensors is None:
-            return WRONG
+        tensors = [meaning for meaning, _ in operands if isinstance(meaning, Value)]
+        if len(tensors) < len(operands) or not operands:
+            number = None if tensors else self._of_numbers(op, at, operands, attributes or {})
+            if number is not None:
+                return number
+            beside = self._beside(op, operands)
+            if beside is None:
+                return WRONG
+            tensors = beside
         try:
             types = [t.type for t in tensors]
-            type_ = infer(op, types, attributes or {})
-            self._check_positions(op, types, attributes or {}, operands)
+            type_ = self._infer(op, types, attributes or {})
+            if OPS[op].named:
+                self._check_positions(op, types, attributes or {}, operands)
         except RuleError as error:
             self._report_rule(error, op, at, operands, blame or {})
             return WRONG
         values = self._with_constants(tensors, operands)
         if values is None:
             return WRONG
-        if too_large(type_):
+        if type_ not in types and too_large(type_):
             self._report.error(f"{op}: the result {type_} takes more than 2^60 - 1 bytes", at)
             return WRONG
         result = self._context.emit(op, values, attributes or {}, type_, at)
@@ -117,16 +124,27 @@ class OperationChecker:
             return WRONG
         return self.apply(op.name, at, operands)
 
-    def _tensors(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
+    def _infer(
+        self, op: str, types: Sequence[TensorType], attributes: Mapping[str, Attribute]
+    ) -> TensorType:
+        """The type of a result; a `RuleError` if there is none."""
+        if attributes:
+            return infer(op, types, attributes)
+        if self._last is not None:
+            last, known, type_ = self._last
+            if last == op and len(known) == len(types) and all(map(is_, known, types)):
+                return type_
+        type_ = infer(op, types, attributes)
+        self._last = op, types, type_
+        return type_
+
+    def _beside(self, op: str, operands: Sequence[Operand]) -> list[Value] | None:
         """The operands as tensors, a number as the tensor beside it; None if one is wrong."""
-        tensors = [meaning for meaning, _ in operands if isinstance(meaning, Value)]
-        if len(tensors) == len(operands):
-            return tensors
         alike = OPS[op].alike
         same = [operands[position][0] for position in alike]
         beside = next((meaning for meaning in same if isinstance(meaning, Value)), None)
         quiet = False
-        tensors.clear()
+        tensors: list[Value] = []
         for position, (meaning, node) in enumerate(operands):
             if isinstance(meaning, AnyNumber) and position in alike and beside:
                 tensors.append(beside)

@@ -12,6 +12,7 @@ from kina.frontend.report import Report
 from kina.frontend.typed import (
     Apply,
     CallFunction,
+    Constant,
     Differentiate,
     FoldFunction,
     Instruction,
@@ -62,8 +63,13 @@ def report_broken(program: TypedProgram, report: Report) -> None:
 def _of(
     function: TypedFunction, functions: Mapping[str, TypedFunction], found: Requirements
 ) -> Iterator[Requirement]:
-    yield from of_types(value.type for value in function.values)
+    # Most values have one of a few types, and most operations have no axis.
+    yield from of_types({id(value.type): value.type for value in function.values}.values())
     for instruction in function.body:
+        if isinstance(instruction, Constant):
+            continue
+        if isinstance(instruction, Apply) and "axis" not in instruction.attributes:
+            continue
         yield from _of_instruction(instruction)
         if isinstance(instruction, _Call):
             for each, dim in _called(instruction, functions, found):

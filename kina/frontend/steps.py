@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import GeneratorType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 T = TypeVar("T")
 
@@ -19,6 +22,11 @@ Step = Steps[T] | T
 """A sub-step: a computation, or the result itself."""
 
 _COMPUTATION: type[Any] = GeneratorType
+
+
+def is_open(step: Step[T]) -> TypeIs[Steps[T]]:
+    """Whether a sub-step is a computation, and not yet its result."""
+    return type(step) is _COMPUTATION
 
 
 def run(step: Step[T]) -> T:

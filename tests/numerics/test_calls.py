@@ -67,14 +67,24 @@ let late = fn(table: tensor<F32, [V, D]>, i: tensor<I64, [N]>, j: tensor<I64, [N
 """
 
 
-@pytest.fixture(params=[True, False], ids=["calls", "bodies"])
-def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bool:
-    """Whether every call stays one, or none does."""
-    monkeypatch.setenv("KINA_CACHE", str(tmp_path))
-    stay = bool(request.param)
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of caches: the limits are in no key."""
+    return tmp_path_factory.mktemp("caches")
+
+
+def set_limits(monkeypatch: pytest.MonkeyPatch, caches: Path, *, stay: bool) -> None:
+    """Every call stays one, or none does."""
+    monkeypatch.setenv("KINA_CACHE", str(caches / str(stay)))
     monkeypatch.setattr(limits, "SMALL", 0 if stay else 10_000)
     monkeypatch.setattr(limits, "COPIED", 0)
-    return stay
+
+
+@pytest.fixture(params=[True, False], ids=["calls", "bodies"])
+def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, caches: Path) -> bool:
+    """Whether every call stays one, or none does."""
+    set_limits(monkeypatch, caches, stay=bool(request.param))
+    return bool(request.param)
 
 
 def arguments() -> dict[str, list[np.ndarray]]:
@@ -100,24 +110,29 @@ def results(module: kina.Module, name: str) -> list[np.ndarray]:
     return list(given) if isinstance(given, tuple) else [given]
 
 
-@pytest.mark.parametrize("fast", [True, False])
-@pytest.mark.parametrize("target", ["native", "x86-64"])
+@pytest.mark.parametrize(
+    ("fast", "target"),
+    [
+        (True, "native"),
+        (False, "native"),
+        (True, "x86-64"),
+        pytest.param(False, "x86-64", marks=pytest.mark.sweep),
+    ],
+)
 def test_calls_give_the_bits_of_bodies(
-    fast: bool, target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fast: bool, target: str, monkeypatch: pytest.MonkeyPatch, caches: Path
 ) -> None:
     found: list[list[bytes]] = []
     for stay in (True, False):
-        monkeypatch.setenv("KINA_CACHE", str(tmp_path / str(stay)))
-        monkeypatch.setattr(limits, "SMALL", 0 if stay else 10_000)
-        monkeypatch.setattr(limits, "COPIED", 0)
-        module = kina.compile(PROGRAM, fast=fast, target=target)
+        set_limits(monkeypatch, caches, stay=stay)
+        module = kina.compile(PROGRAM, fast=fast, target=target, threads=False)
         found.append([r.tobytes() for name in arguments() for r in results(module, name)])
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_calls_agree_with_the_reference(calls: bool, fast: bool) -> None:
-    module = kina.compile(PROGRAM, fast=fast)
+    module = kina.compile(PROGRAM, fast=fast, threads=False)
     for name, given in arguments().items():
         expected = module[name].reference(*given)
         expected = expected if isinstance(expected, tuple) else (expected,)
@@ -129,7 +144,7 @@ def test_calls_agree_with_the_reference(calls: bool, fast: bool) -> None:
 @pytest.mark.parametrize("fast", [True, False])
 def test_the_first_check_in_program_order_is_named(calls: bool, fast: bool) -> None:
     """By the callee's line, with the position that the reference finds."""
-    module = kina.compile(PROGRAM, fast=fast)
+    module = kina.compile(PROGRAM, fast=fast, threads=False)
     table, i, j = arguments()["twice"]
     good = module.twice(table, i, j)
     for bad_i, bad_j, place in (
@@ -156,7 +171,7 @@ def test_messages_are_listed_once() -> None:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_nested_calls(fast: bool) -> None:
-    module = kina.compile(NESTED, fast=fast)
+    module = kina.compile(NESTED, fast=fast, threads=False)
     x = np.linspace(0, 1, 7).astype(np.float32)
     y = x
     for _ in range(1 << 7):

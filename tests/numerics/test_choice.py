@@ -54,7 +54,7 @@ def module() -> kina.Module:
         f"let {name} = fn{body}\nlet d{name} = reverseMode({name})"
         for name, body in FUNCTIONS.items()
     )
-    return kina.compile(f"{text}\nlet dd = reverseMode(dlogarithm, wrt=[x, ct])")
+    return kina.compile(f"{text}\nlet dd = reverseMode(dlogarithm, wrt=[x, ct])", threads=False)
 
 
 def gradients(module: kina.Module, name: str, *arguments: np.ndarray) -> list[list]:
@@ -182,7 +182,7 @@ def test_choices_of_every_dtype_at_every_width() -> None:
                 "let c = x < y || !(x >= y) && x != y in "
                 f"(c.select(y, x), c, c.cast(I32).reduce(op=sum, axis={int(name == 'rows')})) }}"
             )
-    module = kina.compile("\n".join(lines))
+    module = kina.compile("\n".join(lines), threads=False)
     rng = np.random.default_rng(0)
     for dtype in DTYPES.values():
         for size in (1, 63, 64, 65, 130):

@@ -39,7 +39,7 @@ SMALL = "\n".join(
 
 @pytest.fixture(scope="module")
 def module() -> kina.Module:
-    return kina.compile(SOURCE)
+    return kina.compile(SOURCE, threads=False)
 
 
 def everywhere(stride: int = 16411) -> Array:
@@ -238,7 +238,7 @@ def test_gradients_of_norms_are_those_of_their_formulas(module: kina.Module) -> 
 
 def test_small_floats_round_once() -> None:
     """Every BF16: the result in F32, rounded."""
-    module = kina.compile(SMALL)
+    module = kina.compile(SMALL, threads=False)
     codes = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
     wide = codes.astype(np.float32)
     for name in UNARY:

@@ -58,7 +58,7 @@ SHAPES = [(0, 3), (0, 5000), (0, 0), (3, 0), (4, 7), (5000, 0), (0, 1)]
 
 @pytest.fixture(scope="module")
 def module() -> Any:
-    return kina.compile(PROGRAM)
+    return kina.compile(PROGRAM, threads=False)
 
 
 def result_of(function: Any, arguments: list[Array]) -> Any:

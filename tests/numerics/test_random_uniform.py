@@ -69,7 +69,7 @@ SEEDS = [
 
 @pytest.fixture(scope="module")
 def module() -> kina.Module:
-    return kina.compile(PROGRAM, name="random.kina")
+    return kina.compile(PROGRAM, name="random.kina", threads=False)
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)

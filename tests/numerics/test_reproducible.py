@@ -39,7 +39,7 @@ class Setup:
     chosen: Mapping[str, Sequence[int]]
     folder: Path
 
-    def artifact(self, target: str, threads: bool = True) -> Artifact:
+    def artifact(self, target: str, *, threads: bool = True) -> Artifact:
         return build(Source(NAME, programs.source(self.chosen)), Options(target, threads))
 
     @cached_property
@@ -74,8 +74,6 @@ class Setup:
         self,
         machine: Machine,
         target: str,
-        *,
-        threads: bool = True,
         sizes: Sequence[int] = programs.SIZES,
     ) -> None:
         """A library gives what the native one gives."""
@@ -84,7 +82,7 @@ class Setup:
         numbers = [n for n, call in enumerate(self.everything) if call.size in sizes]
         calls = [self.everything[number] for number in numbers]
         wanted = [self.native[number] for number in numbers]
-        got = self.replay.run(calls, machine, self.artifact(target, threads).library)
+        got = self.replay.run(calls, machine, self.artifact(target).library)
         assert self.replay.differences(calls, got, wanted) == []
 
 
@@ -236,24 +234,49 @@ POOL = re.compile(
 """What the pool of threads needs on top."""
 
 
-@pytest.mark.parametrize("threads", [True, False])
-@pytest.mark.parametrize("target", ["native", "x86-64", "aarch64"])
-def test_libraries_call_no_mathematics_of_others(setup: Setup, target: str, threads: bool) -> None:
-    cross = target == "aarch64" and host_machine() != "aarch64"
-    if cross and Machine("aarch64-linux-gnu-gcc").missing:
-        pytest.skip("aarch64-linux-gnu-gcc is not installed here: not run")
+def taken(artifact: Artifact) -> set[str]:
+    """What a library takes from others."""
     shown = subprocess.run(
-        ["readelf", "-W", "--dyn-syms", setup.artifact(target, threads).library],
+        ["readelf", "-W", "--dyn-syms", artifact.library],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     fields = [line.split() for line in shown.splitlines() if " UND " in line]
-    wanted = {line[7].partition("@")[0] for line in fields if len(line) > 7}
+    return {line[7].partition("@")[0] for line in fields if len(line) > 7}
+
+
+EVERY_TARGET = pytest.mark.parametrize("target", ["native", "x86-64", "aarch64"])
+
+
+def check_compiler(target: str) -> None:
+    cross = target == "aarch64" and host_machine() != "aarch64"
+    if cross and Machine("aarch64-linux-gnu-gcc").missing:
+        pytest.skip("aarch64-linux-gnu-gcc is not installed here: not run")
+
+
+@EVERY_TARGET
+def test_libraries_call_no_mathematics_of_others(setup: Setup, target: str) -> None:
+    check_compiler(target)
+    wanted = taken(setup.artifact(target))
     assert {"malloc", "free"} <= wanted
     pool = {name for name in wanted - LIBC if POOL.fullmatch(name)}
     assert wanted - pool <= LIBC
-    assert bool(pool) == threads
+    assert pool
+
+
+FEW = {"softmax_columns": (), "nll": (65,), "dnll": (), "matmul_deep": ()}
+
+
+@EVERY_TARGET
+@pytest.mark.parametrize("chosen", [FEW, pytest.param(programs.ALL, marks=pytest.mark.sweep)])
+def test_without_threads_there_is_no_pool(
+    tmp_path: Path, chosen: Mapping[str, Sequence[int]], target: str
+) -> None:
+    check_compiler(target)
+    wanted = taken(Setup(chosen, tmp_path).artifact(target, threads=False))
+    assert {"malloc", "free"} <= wanted
+    assert wanted <= LIBC
 
 
 PLAIN = """

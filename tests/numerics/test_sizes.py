@@ -68,7 +68,7 @@ let dspread = reverseMode(spread)
 
 @pytest.fixture(scope="module")
 def module() -> Any:
-    return kina.compile(PROGRAM)
+    return kina.compile(PROGRAM, threads=False)
 
 
 def draw(*shape: int) -> Array:

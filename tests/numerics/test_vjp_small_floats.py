@@ -65,7 +65,7 @@ def program(rule: str, dtype: str) -> str:
 @cache
 def module(dtype: str) -> kina.Module:
     """Every rule in one program."""
-    return kina.compile("\n".join(program(rule, dtype) for rule in GRADIENTS))
+    return kina.compile("\n".join(program(rule, dtype) for rule in GRADIENTS), threads=False)
 
 
 @pytest.mark.parametrize("dtype", DTYPES_TESTED)

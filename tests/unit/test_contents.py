@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from xdsl.dialects import arith, cf, math, memref
 from xdsl.dialects.builtin import ModuleOp, f32, i1
@@ -74,9 +76,15 @@ def test_a_pass_that_forgets_an_operation_is_found_out(monkeypatch: pytest.Monke
     assert "math.log" in lower(checked(program, Options()), Options()).code
 
 
+FEW = {"nll": (65,), "dnll": (), "scans_inner": (), "stats_F16": (), "matmul_BF16": (), "draws": ()}
+
+
 @pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v4"])
 @pytest.mark.parametrize("fast", [True, False])
-def test_programs_pass(target: str, fast: bool) -> None:
+@pytest.mark.parametrize(
+    "chosen", [FEW, pytest.param(CORE, marks=pytest.mark.sweep)], ids=["few", "core"]
+)
+def test_programs_pass(chosen: Mapping[str, Sequence[int]], target: str, fast: bool) -> None:
     assert contents.is_on()
     options = Options(target, fast=fast)
-    assert lower(checked(Source("t.kina", source(CORE)), options), options).functions
+    assert lower(checked(Source("t.kina", source(chosen)), options), options).functions

@@ -24,7 +24,7 @@ TARGETS = np.array([6, -100, 0, 3, -100])
 
 
 def load(name: str) -> kina.Module:
-    return kina.load(EXAMPLES / f"{name}.kina")
+    return kina.load(EXAMPLES / f"{name}.kina", threads=False)
 
 
 @pytest.fixture

@@ -72,6 +72,14 @@ def test_twice_the_program_takes_twice_the_steps(
     assert third - second < 1.1 * (second - first)
 
 
+@pytest.mark.parametrize(
+    ("kind", "most"), [("numbers", 140), ("additions", 80), ("bindings", 190), ("functions", 560)]
+)
+def test_a_program_of_the_greatest_size_takes_seconds(kind: str, most: int) -> None:
+    """In calls for each operand, binding or function: 300,000 operands are a program of 4 MB."""
+    assert steps(PROGRAMS[kind](2000)) - steps(PROGRAMS[kind](1000)) < 1000 * most
+
+
 def test_help_is_sought_for_shown_errors_only(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 

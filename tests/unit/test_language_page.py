@@ -60,7 +60,12 @@ def groups(kind: str, follower: str) -> list[Any]:
 def test_a_program_compiles_and_gives_what_the_page_shows(
     program: Block, after: list[Block]
 ) -> None:
-    names = {"m": kina.compile(program.text), "np": np, "ml_dtypes": ml_dtypes, "kina": kina}
+    names = {
+        "m": kina.compile(program.text, threads=False),
+        "np": np,
+        "ml_dtypes": ml_dtypes,
+        "kina": kina,
+    }
     for block in after:
         test = doctest.DocTestParser().get_doctest(
             block.text, names, f"{block.page.name}:{block.line}", str(block.page), block.line

@@ -25,8 +25,8 @@ PROGRAMS = [
 
 
 @cache
-def modules(*, fast: bool) -> tuple[list[ModuleOp], dict[str, list[str]]]:
-    """What goes to mlir-opt, and the words about the kernels of each program."""
+def modules(*, fast: bool, each: int = 1) -> tuple[list[ModuleOp], dict[str, list[str]]]:
+    """What goes to mlir-opt, and the words about the kernels of some or all programs."""
     shown: list[ModuleOp] = []
     lines: dict[str, list[str]] = {}
 
@@ -36,7 +36,7 @@ def modules(*, fast: bool) -> tuple[list[ModuleOp], dict[str, list[str]]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lowering, "show", kept)
-        for path in PROGRAMS:
+        for path in PROGRAMS[::each]:
             options = Options("x86-64-v3", fast=fast)
             program = checked(Source.read(path), options)
             name = path.relative_to(ROOT).as_posix()
@@ -62,9 +62,11 @@ def is_compared(op: memref.AllocOp) -> bool:
     )
 
 
-@pytest.mark.parametrize("fast", [True, False])
-def test_allocations(fast: bool) -> None:
-    found, _ = modules(fast=fast)
+@pytest.mark.parametrize(
+    ("fast", "each"), [(True, 1), (False, 4), pytest.param(False, 1, marks=pytest.mark.sweep)]
+)
+def test_allocations(fast: bool, each: int) -> None:
+    found, _ = modules(fast=fast, each=each)
     ops = [op for module in found for op in module.walk()]
     stack = [op for op in ops if isinstance(op, memref.AllocaOp)]
     heap = [op for op in ops if isinstance(op, memref.AllocOp)]

@@ -35,7 +35,10 @@ def as_tuple(results: object) -> tuple[np.ndarray, ...]:
 
 def check_both_ways(text: str, sizes: Sequence[Mapping[str, int]]) -> None:
     """Every function of an exact program gives the bits of the reference, fast and plain."""
-    modules = {"fast": kina.compile(text), "plain": kina.compile(text, fast=False)}
+    modules = {
+        "fast": kina.compile(text, threads=False),
+        "plain": kina.compile(text, fast=False, threads=False),
+    }
     for name in modules["fast"]:
         signature = modules["fast"][name].type
         for given in sizes:
