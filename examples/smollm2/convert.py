@@ -1,0 +1,132 @@
+"""Weights as the programs take them, made from the published file once.
+
+They are kept as safetensors in the user's cache folder, one file for each variant.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from published import Published
+from weights import DTYPES, Tensor, write
+
+Array = NDArray[Any]
+
+LAYERS, DIM, HIDDEN, VOCABULARY = 30, 576, 1536, 49152
+MATRICES = {
+    "q": ("attn_q", 576, DIM),
+    "k": ("attn_k", 192, DIM),
+    "v": ("attn_v", 192, DIM),
+    "o": ("attn_output", DIM, 576),
+    "gate": ("ffn_gate", HIDDEN, DIM),
+    "up": ("ffn_up", HIDDEN, DIM),
+    "down": ("ffn_down", DIM, HIDDEN),
+}
+"""What a field of a layer is called in the file, and how many outputs and inputs it has."""
+NORMS = {"attention_norm": "attn_norm", "mlp_norm": "ffn_norm"}
+TURNED = ("q", "k")
+"""What RoPE turns: the file has the two numbers of a pair side by side, the programs half a head apart."""
+VERSION = "1"
+"""Of what is written; another one is written anew."""
+
+
+def folder() -> Path:
+    """Where converted weights are kept."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "kina" / "smollm2"
+
+
+def weights_file(variant: str) -> Path:
+    """The weights of a variant, once they have been converted."""
+    return folder() / f"SmolLM2-135M-Instruct.{variant}.{VERSION}.safetensors"
+
+
+def tokenizer_file() -> Path:
+    """The tokenizer, once it has been converted."""
+    return folder() / f"SmolLM2-135M-Instruct.{VERSION}.tokenizer.json"
+
+
+def halves(matrix: Array) -> Array:
+    """Rows 2i and 2i + 1 of each head of 64 become rows i and 32 + i."""
+    rows, columns = matrix.shape
+    return matrix.reshape(-1, 32, 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def quantised(matrix: Array, axis: int) -> tuple[Array, Array]:
+    """A matrix in 8 bits, and the scales of what is left when `axis` is gone."""
+    scale = np.maximum(np.abs(matrix).max(axis=axis, keepdims=True) / np.float32(127), 1e-30)
+    return np.rint(matrix / scale).astype(np.int8), scale.squeeze(axis).astype(np.float32)
+
+
+class Model:
+    """The published file as tensors of the programs."""
+
+    def __init__(self, published: Published) -> None:
+        self._published = published
+
+    def _matrices(self, field: str) -> Array:
+        """A field of all layers, [layers, inputs, outputs]."""
+        name = MATRICES[field][0]
+        found = (self._published.tensor(f"blk.{i}.{name}.weight") for i in range(LAYERS))
+        return np.stack([(halves(m) if field in TURNED else m).T for m in found])
+
+    def _norms(self, field: str) -> Array:
+        found = (self._published.tensor(f"blk.{i}.{NORMS[field]}.weight") for i in range(LAYERS))
+        return np.stack(list(found))
+
+    def tensors(self, variant: str) -> list[Tensor]:
+        """Every tensor of a variant."""
+        matrix = _quantised if variant == "i8" else _converted(variant)
+        embedding = ("token_embd.weight", (VOCABULARY, DIM))
+        found = matrix("embedding", embedding[1], 1, lambda: self._published.tensor(embedding[0]))
+        for field, (_, outputs, inputs) in MATRICES.items():
+            shape = (LAYERS, inputs, outputs)
+            found += matrix(f"layers.{field}", shape, 1, lambda field=field: self._matrices(field))
+        f32 = DTYPES["F32"]
+        for field in NORMS:
+            make: Callable[[], Array] = lambda field=field: self._norms(field)  # noqa: E731
+            found.append(Tensor(f"layers.{field}", f32, (LAYERS, DIM), make))
+        norm = "output_norm.weight"
+        return [*found, Tensor("norm", f32, (DIM,), lambda: self._published.tensor(norm))]
+
+
+Make = Callable[[], Array]
+Shape = tuple[int, ...]
+
+
+def _converted(variant: str) -> Callable[[str, Shape, int, Make], list[Tensor]]:
+    dtype = DTYPES[variant.upper()]
+
+    def matrix(name: str, shape: Shape, axis: int, make: Make) -> list[Tensor]:
+        return [Tensor(name, dtype, shape, lambda: make().astype(dtype))]
+
+    return matrix
+
+
+def _quantised(name: str, shape: Shape, axis: int, make: Make) -> list[Tensor]:
+    others = shape[:axis] + shape[axis + 1 :]
+    return [
+        Tensor(f"{name}.values", DTYPES["I8"], shape, lambda: quantised(make(), axis)[0]),
+        Tensor(f"{name}.scale", DTYPES["F32"], others, lambda: quantised(make(), axis)[1]),
+    ]
+
+
+def convert(source: Path, variant: str) -> Iterator[tuple[int, int]]:
+    """Write the tokenizer and a variant's weights; gives bytes done and bytes in all, as it goes."""
+    published = Published(source)
+    folder().mkdir(parents=True, exist_ok=True)
+    if not tokenizer_file().exists():
+        part = tokenizer_file().with_suffix(f".{os.getpid()}.part")
+        published.tokenizer().save(str(part))
+        part.replace(tokenizer_file())
+    tensors: Sequence[Tensor] = Model(published).tensors(variant)
+    total, done = sum(tensor.size for tensor in tensors), 0
+    yield done, total
+    for size in write(weights_file(variant), tensors, {"format": "kina", "variant": variant}):
+        done += size
+        yield done, total

@@ -1,0 +1,126 @@
+"""SmolLM2 run from Python: a program, its weights, and the caches of one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from weights import read, record
+
+import kina
+
+Array = NDArray[Any]
+
+HERE = Path(__file__).parent
+VARIANTS = ("f32", "bf16", "i8")
+HEADS, WIDTH = 3, 64
+"""Heads of keys and values, and the columns of each."""
+BASE = 100_000.0
+"""Of the angles that RoPE turns by."""
+EOS = 2
+"""The token that ends a turn."""
+BATCH = 256
+"""The most tokens that one call takes."""
+
+
+class FullError(ValueError):
+    """More tokens than the caches have room for."""
+
+
+def angles(positions: int) -> tuple[Array, Array]:
+    """Cosine and sine of each position and pair of columns, [positions, 32]."""
+    half = np.arange(WIDTH // 2)
+    turned = np.arange(positions)[:, None] * BASE ** (-2 * half / WIDTH)
+    return np.cos(turned).astype(np.float32), np.sin(turned).astype(np.float32)
+
+
+class SmolLM2:
+    """A model and what it has seen so far."""
+
+    def __init__(self, program: kina.Module, weights: Path, capacity: int = 2048) -> None:
+        """A `WeightsError` if the file is not what the program takes."""
+        self._program = program
+        self._weights = record(weights, read(weights), program.decode)
+        layers = self._weights["layers"]["attention_norm"].shape[0]
+        self.caches = {
+            "keys": np.zeros((layers, HEADS, WIDTH, capacity), np.float32),
+            "values": np.zeros((layers, HEADS, capacity, WIDTH), np.float32),
+        }
+        self._cosine, self._sine = angles(capacity)
+        self.capacity = capacity
+        self.seen = 0
+        """How many tokens are in the caches; a smaller number forgets the last ones."""
+
+    def _call(self, function: kina.Function, ids: Sequence[int]) -> Array:
+        end = self.seen + len(ids)
+        if end > self.capacity:
+            raise FullError(
+                f"{len(ids)} tokens after {self.seen}: the caches have room for {self.capacity}"
+            )
+        place = {
+            "cosine": self._cosine[:end],
+            "sine": self._sine[:end],
+            "at": np.int64(self.seen),
+        }
+        tokens = np.array(ids, np.int64)
+        logits, _ = function(tokens, self._weights, self.caches, place, out=(None, self.caches))
+        self.seen = end
+        return logits
+
+    def score(self, ids: Sequence[int]) -> Array:
+        """The logits after each token, [tokens, vocabulary]."""
+        return self._call(self._program.score, ids)
+
+    def feed(self, ids: Sequence[int]) -> Array:
+        """The logits after the last token, [1, vocabulary]."""
+        if not ids:
+            raise ValueError("expected at least one token")
+        if self.seen + len(ids) > self.capacity:
+            self._call(self._program.prefill, ids)
+        if len(ids) == 1:
+            return self._call(self._program.decode, ids)
+        parts = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+        return [self._call(self._program.prefill, part) for part in parts][-1]
+
+
+class Greedy:
+    """The most probable token; of several, the one with the lowest number."""
+
+    def __call__(self, logits: Array) -> int:
+        """One token."""
+        return int(logits[0].argmax())
+
+
+class Sampler:
+    """A token drawn from softmax(logits / temperature); the same seed gives the same tokens."""
+
+    def __init__(self, temperature: float, seed: int) -> None:
+        self._draw = kina.load(HERE.parent / "sampling" / "gumbel.kina").gumbel
+        self._temperature, self._key, self._offset = np.float32(temperature), seed, 0
+
+    def __call__(self, logits: Array) -> int:
+        """One token."""
+        seed = np.array([self._key, self._offset])
+        self._offset += -(-logits.size // 4)
+        return int(self._draw(logits, self._temperature, seed)[0])
+
+
+def generate(
+    model: SmolLM2, ids: Sequence[int], choose: Greedy | Sampler, limit: int, *, stop: bool = True
+) -> Iterator[int]:
+    """What follows: up to `limit` tokens, until the turn ends or the caches are full."""
+    logits = model.feed(ids)
+    for left in range(limit - 1, -1, -1):
+        token = choose(logits)
+        yield token
+        if (stop and token == EOS) or left == 0 or model.seen == model.capacity:
+            return
+        logits = model.feed([token])
+
+
+def load(variant: str, weights: Path, capacity: int = 2048) -> SmolLM2:
+    """A variant, compiled if it is not yet."""
+    return SmolLM2(kina.load(HERE / f"{variant}.kina"), weights, capacity)
