@@ -210,16 +210,16 @@ static void start(void) {
 /* The most probable token after these; of several, the one with the lowest number. */
 static int64_t next(const int64_t *ids, int64_t count) {
     const kina_Caches before = {caches.keys, caches.values};
-    const kina_Place place = {cosine, sine, &seen};
+    const kina_Angles angles = {cosine, sine};
     const int64_t v = (int64_t)vocabulary, l = (int64_t)layers, end = seen + count;
     int32_t status;
     int64_t best = 0;
     if (count == 1) {
-        status = kina_decode(v, l, capacity, end, ids, &weights, &before, &place, logits, &caches);
+        status = kina_decode(v, l, capacity, end, ids, &weights, &before, &angles, logits, &caches);
         if (status) fail("%s", kina_decode_message(status));
     } else {
         status = kina_prefill(
-            count, v, l, capacity, end, ids, &weights, &before, &place, logits, &caches);
+            count, v, l, capacity, end, ids, &weights, &before, &angles, logits, &caches);
         if (status) fail("%s", kina_prefill_message(status));
     }
     seen = end;

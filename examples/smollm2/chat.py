@@ -116,12 +116,11 @@ class Chat:
 
         for text in pieces(self._tokens, counted()):
             print(text, end="", flush=True)
-        print()
+        print(flush=True)
         rate = (count - 1) / (time.perf_counter() - first) if count > 1 else 0.0
         read = len(ids) / (first - start)
-        SCREEN.print(
-            f"{len(ids)} tokens read at {read:.0f}/s, {count} written at {rate:.0f}/s", style="dim"
-        )
+        said = f"{len(ids)} tokens read at {read:.0f}/s, {count} written at {rate:.0f}/s"
+        SCREEN.print(said, style="dim")
 
 
 def prompts(one: str | None) -> Iterator[str]:

@@ -30,7 +30,7 @@ MATRICES = {
 """What a field of a layer is called in the file, and how many outputs and inputs it has."""
 NORMS = {"attention_norm": "attn_norm", "mlp_norm": "ffn_norm"}
 TURNED = ("q", "k")
-"""What RoPE turns: the file has the two numbers of a pair side by side, the programs half a head apart."""
+"""What RoPE turns: a pair is side by side in the file, and half a head apart in the programs."""
 VERSION = "1"
 """Of what is written; another one is written anew."""
 
@@ -117,12 +117,12 @@ def _quantised(name: str, shape: Shape, axis: int, make: Make) -> list[Tensor]:
 
 
 def convert(source: Path, variant: str) -> Iterator[tuple[int, int]]:
-    """Write the tokenizer and a variant's weights; gives bytes done and bytes in all, as it goes."""
+    """Write the tokenizer and a variant's weights; gives bytes done and bytes in all on its way."""
     published = Published(source)
     folder().mkdir(parents=True, exist_ok=True)
     if not tokenizer_file().exists():
         part = tokenizer_file().with_suffix(f".{os.getpid()}.part")
-        published.tokenizer().save(str(part))
+        published.save_tokenizer(part)
         part.replace(tokenizer_file())
     tensors: Sequence[Tensor] = Model(published).tensors(variant)
     total, done = sum(tensor.size for tensor in tensors), 0

@@ -60,13 +60,9 @@ class SmolLM2:
             raise FullError(
                 f"{len(ids)} tokens after {self.seen}: the caches have room for {self.capacity}"
             )
-        place = {
-            "cosine": self._cosine[:end],
-            "sine": self._sine[:end],
-            "at": np.int64(self.seen),
-        }
+        angles = {"cosine": self._cosine[:end], "sine": self._sine[:end]}
         tokens = np.array(ids, np.int64)
-        logits, _ = function(tokens, self._weights, self.caches, place, out=(None, self.caches))
+        logits, _ = function(tokens, self._weights, self.caches, angles, out=(None, self.caches))
         self.seen = end
         return logits
 

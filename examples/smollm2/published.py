@@ -57,7 +57,7 @@ class Published:
         found = self._tensors[name]
         return gguf.quants.dequantize(found.data, found.tensor_type).astype(np.float32)
 
-    def tokenizer(self) -> Tokenizer:
+    def save_tokenizer(self, path: Path) -> None:
         """Byte-level BPE as in GPT-2, except that every digit is split off on its own first."""
         tokens, types = (self._field(f"tokenizer.ggml.{key}") for key in ("tokens", "token_type"))
         pairs = (merge.split(" ") for merge in self._field("tokenizer.ggml.merges"))
@@ -74,7 +74,7 @@ class Published:
         tokenizer.add_special_tokens(
             [token for token, kind in zip(tokens, types, strict=True) if kind == control]
         )
-        return tokenizer
+        tokenizer.save(str(path))
 
 
 class Tokens:

@@ -54,7 +54,7 @@ class Tensor:
 
 
 def write(path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]) -> Iterator[int]:
-    """Write a file; gives the bytes of each tensor as it is done. It appears when all is written."""
+    """Write a file, which appears when all is written; gives the bytes of each tensor done."""
     header: dict[str, object] = {"__metadata__": dict(metadata)}
     end = 0
     for tensor in tensors:
@@ -69,7 +69,8 @@ def write(path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]) ->
             file.write(len(text).to_bytes(8, "little") + text)
             for tensor in tensors:
                 array = tensor.make()
-                assert array.shape == tensor.shape and array.dtype == tensor.dtype, tensor.name
+                assert array.shape == tensor.shape, tensor.name
+                assert array.dtype == tensor.dtype, tensor.name
                 file.write(np.ascontiguousarray(array).tobytes())
                 yield tensor.size
         part.replace(path)
@@ -96,9 +97,8 @@ def read(path: Path) -> dict[str, Array]:
         raise WeightsError(f"{path}: not a safetensors file: its header is no object")
     entries = cast("dict[str, object]", header)
     entries.pop("__metadata__", None)
-    data = (
-        np.memmap(path, np.uint8, "r", 8 + length) if size > 8 + length else np.zeros(0, np.uint8)
-    )
+    is_empty = size == 8 + length
+    data = np.zeros(0, np.uint8) if is_empty else np.memmap(path, np.uint8, "r", 8 + length)
     return {name: _tensor(path, name, entry, data) for name, entry in entries.items()}
 
 

@@ -20,6 +20,10 @@ import numpy as np
 import pytest
 
 import kina
+from kina.backend.build import build
+from kina.backend.options import Options
+from kina.frontend.source import Source
+from kina.runtime.header import header
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "smollm2"
@@ -171,7 +175,7 @@ def test_a_full_cache_loses_nothing(f32: Path, example: dict[str, ModuleType]) -
     assert len(list(example["model"].generate(model, IDS[:1], example["model"].Greedy(), 9))) == 1
 
 
-@pytest.mark.parametrize(("variant", "error"), [("bf16", 1e-4), ("i8", 0.05)])
+@pytest.mark.parametrize(("variant", "error"), [("bf16", 1e-4), ("i8", 0.1)])
 def test_small_weights(
     tmp_path: Path, example: dict[str, ModuleType], variant: str, error: float
 ) -> None:
@@ -225,9 +229,10 @@ def damaged(good: Path, folder: Path) -> dict[str, tuple[Path, str]]:
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """chat.c, linked with the library that Python uses."""
     folder = tmp_path_factory.mktemp("c")
+    built = build(Source.read(EXAMPLE / "f32.kina"), Options())  # which is in the cache by now
     library = folder / "libsmollm2.so"
-    build = ["build", EXAMPLE / "f32.kina", "--target", "native", "-o", library]
-    subprocess.run([sys.executable, "-m", "kina.cli.main", *build], check=True, capture_output=True)
+    library.write_bytes(built.library.read_bytes())
+    (folder / "libsmollm2.h").write_text(header(built.functions))
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
     command = ["cc", *strict, "-I", folder, "-o", folder / "chat", EXAMPLE / "chat.c", library]
     done = subprocess.run(
