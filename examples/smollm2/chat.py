@@ -75,10 +75,17 @@ def opened(variant: str, weights: Path, capacity: int) -> SmolLM2:
         return load(variant, weights, capacity)
 
 
-def turn(prompt: str, *, is_first: bool) -> str:
-    """A prompt in the model's chat template, up to where its answer begins."""
+def turn(tokens: Tokens, prompt: str, *, is_first: bool) -> list[int]:
+    """A prompt in the model's chat template, up to where its answer begins.
+
+    Control tokens that a prompt spells are text like any other.
+    """
     before = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n" if is_first else "\n"
-    return f"{before}<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
+    return [
+        *tokens.encode(f"{before}<|im_start|>"),
+        *tokens.encode(f"user\n{prompt}", special=False),
+        *tokens.encode("<|im_end|>\n<|im_start|>assistant\n"),
+    ]
 
 
 def pieces(tokens: Tokens, ids: Iterator[int]) -> Iterator[str]:
@@ -103,7 +110,7 @@ class Chat:
 
     def answer(self, prompt: str) -> None:
         """Print the answer as it comes, and then how fast that was."""
-        ids = self._tokens.encode(turn(prompt, is_first=self._model.seen == 0))
+        ids = turn(self._tokens, prompt, is_first=self._model.seen == 0)
         start, count = time.perf_counter(), 0
         first = start
 

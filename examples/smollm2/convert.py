@@ -19,19 +19,16 @@ Array = NDArray[Any]
 
 LAYERS, DIM, HIDDEN, VOCABULARY = 30, 576, 1536, 49152
 MATRICES = {
-    "q": ("attn_q", 576, DIM),
-    "k": ("attn_k", 192, DIM),
-    "v": ("attn_v", 192, DIM),
-    "o": ("attn_output", DIM, 576),
-    "gate": ("ffn_gate", HIDDEN, DIM),
-    "up": ("ffn_up", HIDDEN, DIM),
-    "down": ("ffn_down", DIM, HIDDEN),
+    "qkv": (("attn_q", "attn_k", "attn_v"), 960, DIM),
+    "o": (("attn_output",), DIM, 576),
+    "gate_up": (("ffn_gate", "ffn_up"), 2 * HIDDEN, DIM),
+    "down": (("ffn_down",), DIM, HIDDEN),
 }
-"""What a field of a layer is called in the file, and how many outputs and inputs it has."""
+"""The matrices of the file that a field of a layer is made of, and its outputs and inputs."""
 NORMS = {"attention_norm": "attn_norm", "mlp_norm": "ffn_norm"}
-TURNED = ("q", "k")
+TURNED = ("attn_q", "attn_k")
 """What RoPE turns: a pair is side by side in the file, and half a head apart in the programs."""
-VERSION = "1"
+VERSION = "2"
 """Of what is written; another one is written anew."""
 
 
@@ -71,9 +68,15 @@ class Model:
 
     def _matrices(self, field: str) -> Array:
         """A field of all layers, [layers, inputs, outputs]."""
-        name = MATRICES[field][0]
-        found = (self._published.tensor(f"blk.{i}.{name}.weight") for i in range(LAYERS))
-        return np.stack([(halves(m) if field in TURNED else m).T for m in found])
+        names = MATRICES[field][0]
+        return np.stack(
+            [np.concatenate([self._rows(i, n) for n in names]).T for i in range(LAYERS)]
+        )
+
+    def _rows(self, layer: int, name: str) -> Array:
+        """A matrix of a layer, [outputs, inputs]."""
+        matrix = self._published.tensor(f"blk.{layer}.{name}.weight")
+        return halves(matrix) if name in TURNED else matrix
 
     def _norms(self, field: str) -> Array:
         found = (self._published.tensor(f"blk.{i}.{NORMS[field]}.weight") for i in range(LAYERS))
@@ -110,9 +113,15 @@ def _converted(variant: str) -> Callable[[str, Shape, int, Make], list[Tensor]]:
 
 def _quantised(name: str, shape: Shape, axis: int, make: Make) -> list[Tensor]:
     others = shape[:axis] + shape[axis + 1 :]
+    made: list[tuple[Array, Array]] = []
+
+    def values() -> Array:
+        made.append(quantised(make(), axis))
+        return made[0][0]
+
     return [
-        Tensor(f"{name}.values", DTYPES["I8"], shape, lambda: quantised(make(), axis)[0]),
-        Tensor(f"{name}.scale", DTYPES["F32"], others, lambda: quantised(make(), axis)[1]),
+        Tensor(f"{name}.values", DTYPES["I8"], shape, values),
+        Tensor(f"{name}.scale", DTYPES["F32"], others, lambda: made.pop()[1]),
     ]
 
 

@@ -32,13 +32,10 @@ Array = np.ndarray[Any, Any]
 SHAPES = {
     "embedding": (300, 576),
     "layers.attention_norm": (2, 576),
-    "layers.q": (2, 576, 576),
-    "layers.k": (2, 576, 192),
-    "layers.v": (2, 576, 192),
+    "layers.qkv": (2, 576, 960),
     "layers.o": (2, 576, 576),
     "layers.mlp_norm": (2, 576),
-    "layers.gate": (2, 576, 1536),
-    "layers.up": (2, 576, 1536),
+    "layers.gate_up": (2, 576, 3072),
     "layers.down": (2, 1536, 576),
     "norm": (576,),
 }
@@ -116,15 +113,15 @@ def float64(ids: Sequence[int], w: Mapping[str, Array]) -> Array:
     for i in range(2):
         p = {name.removeprefix("layers."): array[i] for name, array in w.items() if "." in name}
         h = norm(x, p["attention_norm"])
-        q, k = (turned((h @ p[name]).reshape(n, -1, 64)) for name in "qk")
-        k, v = (heads.repeat(3, axis=1) for heads in (k, (h @ p["v"]).reshape(n, 3, 64)))
+        q, k, v = np.split((h @ p["qkv"]).reshape(n, 15, 64), [9, 12], axis=1)
+        q, k, v = turned(q), turned(k).repeat(3, axis=1), v.repeat(3, axis=1)
         scores = np.einsum("nhd,mhd->hnm", q, k) / 8
         p_ = np.exp(scores) * np.tri(n)
         y = np.einsum("hnm,mhd->nhd", p_ / p_.sum(axis=-1, keepdims=True), v)
         x = x + y.reshape(n, 576) @ p["o"]
         h = norm(x, p["mlp_norm"])
-        gate = h @ p["gate"]
-        x = x + gate / (1 + np.exp(-gate)) * (h @ p["up"]) @ p["down"]
+        gate, up = np.split(h @ p["gate_up"], 2, axis=1)
+        x = x + (gate / (1 + np.exp(-gate)) * up) @ p["down"]
     return norm(x, w["norm"]) @ w["embedding"].T
 
 
@@ -203,7 +200,7 @@ def damaged(good: Path, folder: Path) -> dict[str, tuple[Path, str]]:
         text = json.dumps({**header, name: {**header[name], **entries}}).encode()
         return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
-    other = {name: entry for name, entry in header.items() if name != "layers.up"}
+    other = {name: entry for name, entry in header.items() if name != "layers.down"}
     text = json.dumps(other).encode()
     cases = {
         "cut": (data[:-1], "cut off"),
@@ -212,8 +209,8 @@ def damaged(good: Path, folder: Path) -> dict[str, tuple[Path, str]]:
         "foreign": (b"GGUF" + bytes(200), "not a safetensors file"),
         "text": (b"{}" * 20, "not a safetensors file"),
         "missing": (len(text).to_bytes(8, "little") + text + data[8 + length :], "no tensor"),
-        "shape": (changed("layers.q", shape=[2, 288, 1152]), "shape|expected tensor"),
-        "layers": (changed("layers.q", shape=[1, 1152, 576]), "shape|expected tensor"),
+        "shape": (changed("layers.qkv", shape=[2, 288, 1920]), "shape|expected tensor"),
+        "layers": (changed("layers.qkv", shape=[1, 1152, 960]), "shape|expected tensor"),
         "dtype": (changed("norm", dtype="I8", shape=[2304]), "norm is I8"),
         "place": (changed("norm", data_offsets=[0, 4]), "norm|damaged"),
     }
