@@ -47,9 +47,12 @@ def example() -> Iterator[dict[str, ModuleType]]:
     """The modules of the example that need no package of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
-        yield {name: importlib.import_module(name) for name in ("weights", "model")}
-        for name in ("weights", "model"):
-            sys.modules.pop(name)
+        names = ("weights", "model")
+        before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+        yield {name: importlib.import_module(name) for name in names}
+        for name in names:
+            del sys.modules[name]
+        sys.modules.update(before)
 
 
 def random_model() -> dict[str, Array]:
