@@ -73,6 +73,16 @@ class Machine:
     """Up to so many rows are not worth packing columns for."""
     least_columns: int = 8
     """Fewer columns do not fill a tile."""
+    block_rows: int = 256
+    """Rows of a block of a pipeline: enough to read weights once for many. 0: no pipelines."""
+    least_block_rows: int = 64
+    """Rows that a block has at least, if there are as many."""
+    block_bytes: int = 1 << 20
+    """Bytes of a block that one thread does alone: what its cache holds."""
+    shared_block_bytes: int = 50 << 20
+    """Bytes of a block of which all threads do a part."""
+    worth_blocks: int = 1 << 20
+    """Elements that a pipeline saves at least."""
     links: int = 4
     """Reductions, one after the other, in one kernel: those of two softmaxes or layer norms."""
     small: int = 256

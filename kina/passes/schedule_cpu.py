@@ -18,12 +18,14 @@ from xdsl.passes import ModulePass
 
 from kina.machine import MACHINES, USUAL
 from kina.passes.builder import Builder
+from kina.passes.scheduling.blocks import launch_pipeline
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of, shape_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
+from kina.passes.scheduling.pipelines import Pipeline, with_pipelines
 from kina.passes.scheduling.same import Shared
 from kina.passes.scheduling.taken import where_needed
 
@@ -85,26 +87,35 @@ def _blocks(function: func.FuncOp) -> Iterator[Block]:
 def _schedule_block(caller: Caller, block: Block) -> None:
     plan = Plan(block, caller.machine)
     _choose_destinations(plan, caller.buffers)
-    pending: list[Kernel] = []
+    pending: list[Kernel | Pipeline] = []
+    steps = with_pipelines(plan.steps, caller.buffers.placed, caller.machine)
     for _, kernel in plan.kernels():
         caller.buffers.computed.update(kernel.outputs)
         for stage in kernel.stages:
             if stage.home is not stage.value:
                 caller.buffers.write_in(stage.value, stage.home)
-    for step in plan.steps:
-        if isinstance(step, Kernel):
+    for step in steps:
+        if isinstance(step, Kernel | Pipeline):
             pending.append(step)
         else:
-            for kernel in pending:
-                launch(caller, kernel, where_needed(kernel, caller.buffers, Builder(step)))
+            for waiting in pending:
+                _launch(caller, waiting, Builder(step))
             pending.clear()
             _read_stored(step, plan, caller.buffers)
     lower_invocations(block, caller.buffers)
+    _forget_bodies(plan)
     _erase_unused(block)
     for op in list(block.ops):
         if isinstance(op, tensor.EmptyOp) and shape_of(op.tensor):
             caller.buffers.own(op)
     _erase_unused(block)
+
+
+def _launch(caller: Caller, step: Kernel | Pipeline, at: Builder) -> None:
+    if isinstance(step, Pipeline):
+        launch_pipeline(caller, step, at)
+    else:
+        launch(caller, step, where_needed(step, caller.buffers, at))
 
 
 def _choose_destinations(plan: Plan, buffers: Buffers) -> None:
@@ -115,6 +126,14 @@ def _choose_destinations(plan: Plan, buffers: Buffers) -> None:
             if plan.makes(base) and base not in buffers:
                 buffers.store_in(base, op.dest)
                 plan.drop(op)
+
+
+def _forget_bodies(plan: Plan) -> None:
+    """What kernels were made from is not needed any more, nor what only they name."""
+    for _, kernel in plan.kernels():
+        for stage in kernel.stages:
+            for op in stage.block.ops:
+                op.drop_all_references()
 
 
 def _read_stored(op: Operation, plan: Plan, buffers: Buffers) -> None:

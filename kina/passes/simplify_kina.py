@@ -22,6 +22,9 @@ from kina.passes.simplification.joined import JOINED_PATTERNS
 from kina.passes.simplification.patterns import PATTERNS
 from kina.passes.simplification.scatter import SCATTER_PATTERNS
 from kina.passes.simplification.selection import move_selections
+from kina.passes.simplification.turned import TURNED_PATTERNS
+
+ALL_PATTERNS = PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS + TURNED_PATTERNS
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,10 @@ class SimplifyKina(ModulePass):
         """Rewrites the module in place."""
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
         bodies = [function for function in functions if not function.is_declaration]
-        rewrite(op, PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS)
+        rewrite(op, ALL_PATTERNS)
         for function in bodies:
             move_selections(function)
-        rewrite(op, PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS)
+        rewrite(op, ALL_PATTERNS)
         for function in bodies:
             merge_duplicates(function)
             region_dce(function.body)

@@ -25,7 +25,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import VECTOR, Factors, Sums, spans
+from kina.passes.kernels.factors import VECTOR, Factors, SpanBody, Sums, spans
 from kina.passes.kernels.few_rows import FewRows
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import FIRST
@@ -62,7 +62,8 @@ class Contraction:
         self._height, self._width = machine.tile_rows, machine.tile_columns
         self._keeper = factors.keeper
         self._depth = _even_part(factors.total, machine.tile_depth)
-        self._whole = isinstance(factors.total, int) and factors.total <= self._depth
+        known = isinstance(factors.total, int) and factors.total <= self._depth
+        self._whole = known and not function.space.carries
         self._even = (factors.static(factors.columns) or 1) % self._width == 0
         rows = factors.static(factors.rows)
         most = machine.tiles * self._height
@@ -95,7 +96,9 @@ class Contraction:
         _, rows = self._factors.bounds(self._factors.rows)
         known = self._factors.static(self._factors.rows)
         is_few: Flag = False
-        if known is not None and known <= max(most, 1):
+        if self.function.space.carries:
+            is_few = False  # Only tiles go on with what is there.
+        elif known is not None and known <= max(most, 1):
             is_few = True
         elif isinstance(rows, SSAValue) and known is None:
             is_few = ops.compare("ule", rows, ops.index(most))
@@ -111,9 +114,22 @@ class Contraction:
 
         def block(inside: Ops, row: Count, count: Count) -> None:
             here = {**places, factors.rows or 0: row}
-            spans(inside, 0, factors.total, self._depth, partial(self._block_of_k, here, count))
+            self._each_of_k(inside, partial(self._block_of_k, here, count))
 
         spans(ops, first, rows, self._block, block)
+
+    def _each_of_k(self, ops: Ops, body: SpanBody) -> None:
+        """The blocks of k that a call does: one at least, for a sum of nothing is stored too."""
+        first, count = self._factors.bounds(self._factors.axis)
+        if isinstance(count, int):
+            spans(ops, first, count, self._depth, body)
+            return
+        end = ops.plus(first, count)
+
+        def block(inside: Ops, at: SSAValue) -> None:
+            body(inside, at, inside.least(inside.minus(end, at), self._depth))
+
+        ops.each(first, ops.most(count, 1), self._depth, block)
 
     def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
         factors = self._factors

@@ -46,8 +46,9 @@ class KernelFunction:
     def __post_init__(self) -> None:
         self.first: SSAValue | None = None
         self.piece: SSAValue | None = None
-        self.worker: SSAValue | None = None
+        self.work_start: SSAValue | None = None
         self.work: SSAValue | None = None
+        self.shift: SSAValue | None = None
         self.work_size = 0
         """Elements of the memory that each thread has for itself."""
         self.strategy = ""
@@ -115,9 +116,9 @@ class KernelFunction:
     def workspace(self, element: Attribute, size: int) -> tuple[SSAValue, Count]:
         """Memory of the running thread's own, from the caller, and where it begins."""
         self.work_size = size
-        self.worker = self._argument(INDEX)
+        self.work_start = self._argument(INDEX)
         self.work = self._argument(MemRefType(element, []))
-        return self.entry.flat(self.work), self.entry.times(self.worker, size)
+        return self.entry.flat(self.work), self.work_start
 
     def stage_of(self, value: SSAValue) -> Stage | None:
         """The stage of this kernel that makes a value."""
@@ -150,7 +151,7 @@ class KernelFunction:
         self, ops: Ops, value: SSAValue, stage: Stage, access: Access, places: Places
     ) -> Count:
         """The element that `access` reads or writes at these places."""
-        total = self._start(value, access)
+        total = self.entry.plus(self._start(value, access), self._shifted(value))
         for loop, stride in self.strides(value, stage, access).items():
             if loop in places:
                 total = ops.plus(total, ops.times(places[loop], self.size(stride)))
@@ -160,6 +161,15 @@ class KernelFunction:
             whole = self.size(Size.product(shape_of(value)))
             total = ops.plus(total, ops.times(self.piece, whole))
         return total
+
+    def _shifted(self, value: SSAValue) -> Count:
+        """How far the rows of a pipeline's block lie from where they would in the whole tensor."""
+        row = self.kernel.private_row(value)
+        if row is None:
+            return 0
+        if self.shift is None:
+            self.shift = self._argument(INDEX)
+        return self.entry.times(self.shift, self.size(Size.product(row)))
 
     def _home(self, value: SSAValue) -> SSAValue:
         """The tensor whose memory a value is laid out in."""
@@ -196,7 +206,7 @@ class KernelFunction:
     def element_at(self, ops: Ops, value: SSAValue, indices: Sequence[SSAValue]) -> Count:
         """Where the element of a whole tensor at computed indices lies."""
         dims = [Size.product(factors) for factors in factors_of(value)]
-        total: Count = 0
+        total = self._shifted(value)
         for position, index in enumerate(indices):
             stride = self.size(Size.product_of(dims[position + 1 :]))
             total = ops.plus(total, ops.times(index, stride))

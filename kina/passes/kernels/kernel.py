@@ -71,6 +71,8 @@ class Strategy(ABC):
         if stage.node.is_chain:
             return self.part(row, reduction, first, count)
         starts = reduction.starts(row.ops, self.held)
+        if self.function.space.carries:
+            starts = self._carried(row, stage, starts, first)
         whole = isinstance(count, int) and count <= size
         if whole or not stage.node.is_ordered or self.function.space.in_pieces:
             return reduction.join(row.ops, starts, self.part(row, reduction, first, count))
@@ -82,6 +84,19 @@ class Strategy(ABC):
             return reduction.join(inside, so_far, here)
 
         return row.ops.loop(first, end, size, starts, part)
+
+    def _carried(
+        self, row: Row, stage: Stage, starts: Sequence[SSAValue], first: Count
+    ) -> Sequence[SSAValue]:
+        """What the calls before have left where the result will be."""
+        function, ops = self.function, row.ops
+        step = self.one(row)
+
+        def left(inside: Ops) -> Sequence[SSAValue]:
+            at = function.offset(inside, stage.value, stage, stage.written, step.row.places)
+            return [inside.load(function.buffer(stage.value), at, step.lanes, None)]
+
+        return ops.when(ops.compare("ne", ops.index(first), ops.index(0)), starts, left)
 
     def _row(self, row: Row) -> None:
         outputs = self.function.kernel.outputs

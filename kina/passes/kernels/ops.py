@@ -138,6 +138,12 @@ class Ops(Builder):
             return min(left, right)
         return self.value(arith.MinUIOp(self.index(left), self.index(right)))
 
+    def most(self, left: Count, right: Count) -> Count:
+        """The larger of two counts."""
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right)
+        return self.value(arith.MaxUIOp(self.index(left), self.index(right)))
+
     # Control flow.
 
     def loop(

@@ -76,8 +76,13 @@ class Buffers:
         self._function = function
         self._entry = function.body.block
         self._allocations = Builder(Block())
+        self._frame = Builder(Block())
+        self.in_frame = self._frame.value
+        """Puts what takes the stack of the function there: before all that may branch."""
         self.on_entry = self._allocations.value
         """Puts what is done on entry of the function there; its result."""
+        self.entry = self._allocations.block
+        """The block of that."""
         self._pointers: dict[SSAValue, SSAValue] = {}
         self.computed: set[SSAValue] = set()
         """The tensors that kernels store."""
@@ -87,6 +92,11 @@ class Buffers:
 
     def __contains__(self, value: SSAValue) -> bool:
         return base_of(value) in self._pointers
+
+    @property
+    def placed(self) -> set[SSAValue]:
+        """The tensors whose memory is known."""
+        return set(self._pointers)
 
     def store_in(self, value: SSAValue, destination: SSAValue) -> None:
         """Says that `value` is computed straight into the memref `destination`."""
@@ -167,6 +177,14 @@ class Buffers:
         self._heap.append(buffer)
         return Workspace(most, self.on_entry(to_pointer(buffer)))
 
+    def block(self, values: Sequence[SSAValue], elements: SSAValue) -> None:
+        """One memory of so many elements for some tensors, of each of which a block is in it."""
+        kind = element_of(values[0])
+        buffer = self.on_entry(memref.AllocOp.get(kind, ALIGNMENT, [DYNAMIC_INDEX], [elements]))
+        self._heap.append(buffer)
+        pointer = self.on_entry(to_pointer(buffer))
+        self._pointers |= {value: pointer for value in values}
+
     def finish(self) -> None:
         """Allocates the temporaries on entry, and frees them where the function ends.
 
@@ -180,9 +198,10 @@ class Buffers:
                 self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
             self._check()
         if (first := self._entry.first_op) is not None:
-            for op in list(self._allocations.block.ops):
-                op.detach()
-                self._entry.insert_op_before(op, first)
+            for part in (self._frame, self._allocations):
+                for op in list(part.block.ops):
+                    op.detach()
+                    self._entry.insert_op_before(op, first)
         if self._heap:
             self._branch()
 
@@ -238,7 +257,7 @@ class Buffers:
         element, size = element_of(value), Size.product(shape_of(value))
         at = self._allocations
         if self._takes_stack(element, size):
-            buffer = at.value(memref.AllocaOp.get(element, ALIGNMENT, [size.known]))
+            buffer = self.in_frame(memref.AllocaOp.get(element, ALIGNMENT, [size.known]))
         else:
             count = [index_of(size, at)] if size.factors else []
             buffer = at.value(memref.AllocOp.get(element, ALIGNMENT, [size.static], count))

@@ -136,18 +136,25 @@ class Callee:
     @property
     def has_workspace(self) -> bool:
         """Whether each thread has memory of its own."""
-        return self._function.worker is not None
+        return self._function.work_start is not None
+
+    @property
+    def work_size(self) -> int:
+        """Elements of that memory."""
+        return self._function.work_size
 
     def call(
         self,
         ranges: Ranges,
         memory: Memory | None = None,
         piece: SSAValue | None = None,
-        worker: SSAValue | None = None,
+        work_start: SSAValue | None = None,
+        shift: SSAValue | None = None,
     ) -> func.CallOp:
         """A call for these parts of the ranged loops; `piece` numbers the part of the axis.
 
-        `worker` numbers the thread, for a kernel that has memory for each.
+        `work_start` says where the thread's memory begins, for a kernel that has some, and `shift`
+        how many rows further the block of a pipeline lies than in the whole.
 
         `memory` says where the tensors are that only some kernels know.
         """
@@ -160,9 +167,12 @@ class Callee:
             arguments[argument] = pointer
         if function.piece is not None and piece is not None:
             arguments[function.piece] = piece
-        if function.worker is not None and function.work is not None and worker is not None:
-            arguments[function.worker] = worker
-            shared = bool(function.space.ranged)
+        if function.shift is not None and shift is not None:
+            arguments[function.shift] = shift
+        start = function.work_start
+        if start is not None and function.work is not None and work_start is not None:
+            arguments[start] = work_start
+            shared = bool(function.space.ranged) and self._caller.threads
             arguments[function.work] = self._caller.workspace(function.work_size, shared=shared)
         return func.CallOp(function.name, [arguments[a] for a in function.block.args], [])
 

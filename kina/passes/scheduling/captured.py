@@ -45,8 +45,8 @@ class Captured:
         packed = at.value(UndefOp(self._struct))
         for number, value in enumerate(self._values):
             packed = at.value(InsertValueOp(packed, number, _to_stored(value, at)))
-        one = buffers.on_entry(ConstantOp(1))
-        place = buffers.on_entry(AllocaOp(one, self._struct, _ALIGNMENT))
+        one = buffers.in_frame(ConstantOp(1))
+        place = buffers.in_frame(AllocaOp(one, self._struct, _ALIGNMENT))
         at.append(StoreOp(packed, place))
         return place
 

@@ -118,12 +118,41 @@ class Frame:
 
 
 @dataclass(eq=False)
+class Member:
+    """What a kernel is in a pipeline: a call does a block of `rows`, dimensions of its frame.
+
+    With `carries`, the last of them is the axis, and each call goes on with what the calls before
+    have left. `private` are the tensors of which there is one block: how many elements of them
+    belong to a row.
+    """
+
+    rows: tuple[int, ...]
+    carries: bool
+    private: dict[SSAValue, Shape] = field(default_factory=dict[SSAValue, Shape])
+
+
+@dataclass(eq=False)
 class Kernel:
     """Stages that share one loop over rows; `outputs` are the values stored in memory."""
 
     frame: Frame
     stages: list[Stage] = field(default_factory=list)
     outputs: list[SSAValue] = field(default_factory=list)
+    member: Member | None = None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The dimensions that walk the rows of a pipeline."""
+        return self.member.rows if self.member else ()
+
+    @property
+    def carries(self) -> bool:
+        """Whether a call goes on with what others have left."""
+        return self.member is not None and self.member.carries
+
+    def private_row(self, value: SSAValue) -> Shape | None:
+        """The sizes of a row of a tensor that there is one block of; None for any other."""
+        return self.member.private.get(base_of(value)) if self.member else None
 
 
 Step = Kernel | Operation

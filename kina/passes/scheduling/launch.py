@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from xdsl.dialects import arith, scf
+from xdsl import ir
+from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from kina.machine import Machine
 from kina.passes.builder import Builder
@@ -15,7 +16,7 @@ from kina.passes.scheduling.buffers import ceil_div, index_of
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.contractions import roles_of
 from kina.passes.scheduling.kernels import Kernel
-from kina.passes.scheduling.pieces import Split
+from kina.passes.scheduling.pieces import Part, Split
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team
 from kina.passes.scheduling.work import (
@@ -29,20 +30,38 @@ from kina.passes.scheduling.work import (
 I1 = IntegerType(1)
 
 
-def launch(caller: Caller, kernel: Kernel, at: Builder) -> None:
+@dataclass(frozen=True)
+class Block:
+    """The part of a kernel that is asked for, if it is not all: some iterations of some loops.
+
+    `shift` is how many rows further the memory of the block lies than it would in the whole.
+    `is_all` is a flag: whether the block is all there is.
+    """
+
+    ranges: Ranges = field(default_factory=dict[int, tuple[SSAValue, SSAValue]])
+    shift: SSAValue | None = None
+    is_all: SSAValue | None = None
+
+
+def launch(caller: Caller, kernel: Kernel, at: Builder, block: Block | None = None) -> None:
     """Calls `kernel`: by pieces of its rows if these are few and long, or by rows."""
+    block = block or Block()
+    parts = parts_of(caller, kernel, at)
+    split = Split(caller, kernel, space_of(kernel), parts, at, block.is_all)
+    rest = split.emit() if split.is_possible else at
+    for part, first in parts:
+        Launch(caller, kernel, part, first, rest, block).emit()
+
+
+def parts_of(caller: Caller, kernel: Kernel, at: Builder) -> list[Part]:
+    """The loops of a kernel, or those of each of its bands of fibers."""
     space = space_of(kernel)
     if (roles := roles_of(kernel, space, caller.machine)) is not None:
         space.grains[roles.columns] = caller.machine.tile_columns
         if roles.rows is not None:
             space.grains[roles.rows] = caller.machine.tile_rows
-        Launch(caller, kernel, space, None, at).emit()
-        return
-    parts = list(_parts(kernel, space, caller.machine, at))
-    split = Split(caller, kernel, space, parts, at)
-    rest = split.emit() if split.is_possible else at
-    for part, first in parts:
-        Launch(caller, kernel, part, first, rest).emit()
+        return [(space, None)]
+    return list(_parts(kernel, space, caller.machine, at))
 
 
 def blocks_of(kernel: Kernel, machine: Machine) -> tuple[int, ...]:
@@ -107,23 +126,36 @@ class Launch:
     """Emits the call of one kernel: direct, or by every thread of a team."""
 
     def __init__(
-        self, caller: Caller, kernel: Kernel, space: Space, first: Size | None, at: Builder
+        self,
+        caller: Caller,
+        kernel: Kernel,
+        space: Space,
+        first: Size | None,
+        at: Builder,
+        block: Block,
     ) -> None:
-        self._caller, self._space, self._at = caller, space, at
-        self._work = work_of(kernel, space, caller.machine)
+        self._caller, self._space, self._at, self._block = caller, space, at, block
+        sizes = tuple(
+            Size(1, (block.ranges[loop][1],)) if loop in block.ranges else size
+            for loop, size in enumerate(space.sizes)
+        )
+        self._work = work_of(kernel, replace(space, sizes=sizes), caller.machine)
+        self._shared: tuple[int, ...] = ()
         if caller.threads and may_be_worth(self._work, caller.machine):
-            space.ranged = shared_loops(space, caller.machine)
+            self._shared = shared_loops(space, caller.machine, any_loop=bool(block.ranges))
+        space.ranged = tuple(sorted({*block.ranges, *self._shared}))
         self._callee = Callee(caller, kernel, space, at, first)
-        self._whole = {loop: self._index(space.sizes[loop]) for loop in space.ranged}
+        zero = at.index(0)
+        self._whole: Ranges = {loop: (zero, self._index(sizes[loop])) for loop in space.ranged}
+        self._whole |= block.ranges
 
     def emit(self) -> None:
         """Inserts the call."""
         zero = self._at.index(0)
-        everything = {loop: (zero, size) for loop, size in self._whole.items()}
-        if not self._whole:
-            self._at.append(self._callee.call(everything, worker=zero))
+        if not self._shared:
+            self._at.append(self._call(self._whole, zero))
             return
-        units = {loop: self._units(loop) for loop in self._space.ranged}
+        units = {loop: self._units(loop) for loop in self._shared}
         most = next(iter(units.values()))
         for count in units.values():
             most = self._at.value(arith.MaxUIOp(most, count))
@@ -137,10 +169,13 @@ class Launch:
         # One thread calls the kernel directly: a small call must not pay for threads.
         worth = self._at.compare("uge", want, self._at.index(2))
         end = scf.YieldOp()
-        alone = Block([self._callee.call(everything, worker=zero), scf.YieldOp()])
-        self._at.append(scf.IfOp(worth, [], [Block([end])], [alone]))
+        alone = ir.Block([self._call(self._whole, zero), scf.YieldOp()])
+        self._at.append(scf.IfOp(worth, [], [ir.Block([end])], [alone]))
         self._at = Builder(end)
         self._parallel(want, units, most, zero)
+
+    def _call(self, ranges: Ranges, work_start: SSAValue) -> func.CallOp:
+        return self._callee.call(ranges, work_start=work_start, shift=self._block.shift)
 
     def _index(self, size: Size) -> SSAValue:
         return index_of(size, self._at)
@@ -151,14 +186,19 @@ class Launch:
         """At most `want` threads do the kernel, each its share of one loop."""
         chosen = self._longest(units, most)
         team = Team(self._caller)
-        ranges: Ranges = {}
+        ranges = dict(self._whole)
         for loop, count in units.items():
             first, length = self._share(team, loop, count)
             if chosen:
                 first = team.select(chosen[loop], first, zero)
-                length = team.select(chosen[loop], length, self._whole[loop])
+                length = team.select(chosen[loop], length, self._whole[loop][1])
+            if loop in self._block.ranges:
+                first = team.value(arith.AddiOp(self._whole[loop][0], first))
             ranges[loop] = first, length
-        team.append(self._callee.call(ranges, worker=team.me))
+        start = zero
+        if self._callee.has_workspace:
+            start = team.value(arith.MuliOp(team.me, team.index(self._callee.work_size)))
+        team.append(self._call(ranges, start))
         if self._callee.has_workspace:  # one for each thread that there was on entry
             want = self._at.value(arith.MinUIOp(want, self._caller.team))
         team.start(want, self._at)
@@ -169,13 +209,15 @@ class Launch:
         if (grain := grain_of(self._space, loop, self._caller.machine)) != 1:
             size = team.index(grain)
             first, end = (
-                team.value(arith.MinUIOp(team.value(arith.MuliOp(bound, size)), self._whole[loop]))
+                team.value(
+                    arith.MinUIOp(team.value(arith.MuliOp(bound, size)), self._whole[loop][1])
+                )
                 for bound in (first, end)
             )
         return first, team.value(arith.SubiOp(end, first))
 
     def _units(self, loop: int) -> SSAValue:
-        grain, whole = grain_of(self._space, loop, self._caller.machine), self._whole[loop]
+        grain, (_, whole) = grain_of(self._space, loop, self._caller.machine), self._whole[loop]
         return whole if grain == 1 else ceil_div(whole, self._at.index(grain), self._at)
 
     def _longest(self, units: dict[int, SSAValue], most: SSAValue) -> dict[int, SSAValue]:

@@ -41,6 +41,8 @@ class Split:
     space: Space
     parts: Sequence[Part]
     at: Builder
+    when: SSAValue | None = None
+    """A flag: whether it may be done at all; always without one."""
 
     def __post_init__(self) -> None:
         self._work = work_of(self.kernel, self.space, self.caller.machine)
@@ -58,6 +60,8 @@ class Split:
         nodes = [stage.node for stage in self.kernel.stages]
         if any(node.is_chain or node.is_scan or node.is_selection for node in nodes):
             return False  # Nothing cuts a chain, and lists are not joined.
+        if self.kernel.carries:
+            return False  # What a block of rows adds comes after the one before.
         if all(stage.element == i8 for stage in self.kernel.stages):
             return False  # Checks of indices: little beside what reads there.
         if space.is_banded and space.sizes[space.last].factors:
@@ -87,6 +91,8 @@ class Split:
         for size in self._rows:
             rows = self.at.value(arith.MaxUIOp(rows, self._index(size)))
         few = self.at.compare("ult", rows, team)
+        if self.when is not None:
+            few = self.at.value(arith.AndIOp(few, self.when))
         by_pieces, by_rows = Builder(Block()), scf.YieldOp()
         pieces = Pieces(self.caller, self.kernel, self.parts, team, by_pieces)
         by_pieces.append(scf.YieldOp(pieces.emit(self._phases)))

@@ -24,10 +24,12 @@ class Outline:
 
     def __init__(self, kernel: Kernel, space: Space) -> None:
         self._numbers: dict[SSAValue, int] = {}
+        self._kernel = kernel
         frame = kernel.frame
         self.key: Hashable = (
             self._dims(frame.dims),
             (frame.axis, frame.deep, space.merged, space.axis, space.ranged, space.block),
+            (kernel.rows, space.carries),
             tuple(sorted(space.grains.items())),
             tuple((size.known, self._dims(size.factors)) for size in space.sizes),
             tuple(map(self._stage, kernel.stages)),
@@ -46,7 +48,9 @@ class Outline:
         return tuple(dim if isinstance(dim, int) else self._number(dim) for dim in dims)
 
     def _tensor(self, value: SSAValue) -> Hashable:
-        return self._number(value), element_of(value), self._dims(shape_of(value))
+        row = self._kernel.private_row(value)
+        held = None if row is None else self._dims(row)
+        return self._number(value), element_of(value), self._dims(shape_of(value)), held
 
     def _access(self, access: Access) -> Hashable:
         shifts = (None if shift is None else self._dims(shift) for shift in access.shifts)

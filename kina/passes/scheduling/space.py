@@ -64,11 +64,13 @@ class Space:
     block: int | None = None
     grains: dict[int, int] = field(default_factory=dict[int, int])
     """How many iterations of some loops stay together on one thread."""
+    carries: bool = False
+    """Whether a call that does a part of the axis goes on with what the calls before have left."""
 
     @property
     def in_pieces(self) -> bool:
-        """Whether a call does only a part of the axis."""
-        return self.axis in self.ranged
+        """Whether a call does only a part of the axis, for itself."""
+        return self.axis in self.ranged and not self.carries
 
     @property
     def is_banded(self) -> bool:
@@ -139,7 +141,9 @@ def space_of(kernel: Kernel) -> Space:
     fixed = any(stage.indexed or stage.captured for stage in kernel.stages)
     groups: list[list[int]] = []
     for dim in kept:
-        if groups and not fixed and can_merge(groups[-1][-1], dim, frame, walks):
+        last = groups[-1][-1] if groups else dim
+        together = (last in kernel.rows) == (dim in kernel.rows)
+        if groups and together and not fixed and can_merge(last, dim, frame, walks):
             groups[-1].append(dim)
         else:
             groups.append([dim])
@@ -149,7 +153,7 @@ def space_of(kernel: Kernel) -> Space:
             merged[dim] = loop
     sizes = tuple(Size.product(frame.dims[d] for d in group) for group in groups)
     axis = UNIT if frame.axis is None else merged[frame.axis]
-    return Space(sizes, tuple(merged), None if axis == UNIT else axis)
+    return Space(sizes, tuple(merged), None if axis == UNIT else axis, carries=kernel.carries)
 
 
 @dataclass(frozen=True)

@@ -100,5 +100,5 @@ def _leaves_the_cache(value: SSAValue, machine: Machine) -> bool:
 def large_results(kernel: Kernel, machine: Machine) -> Iterator[Hint]:
     """The stored values that may be large, with their numbers of elements."""
     for value in kernel.outputs:
-        if _is_large(value, machine):
+        if kernel.private_row(value) is None and _is_large(value, machine):
             yield value, Size.product(shape_of(value))

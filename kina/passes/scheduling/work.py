@@ -45,9 +45,14 @@ def grain_of(space: Space, loop: int, machine: Machine) -> int:
     return machine.band if space.axis is None and loop == space.last else 1
 
 
-def shared_loops(space: Space, machine: Machine) -> tuple[int, ...]:
-    """The parallel loops of which threads share the longest, none if none is longer than 1."""
+def shared_loops(space: Space, machine: Machine, *, any_loop: bool = False) -> tuple[int, ...]:
+    """The parallel loops of which threads share the longest, none if none is longer than 1.
+
+    With `any_loop`, no size says which that is: a call does a part of some loops.
+    """
     loops = [loop for loop in space.parallel if space.sizes[loop] != Size(1)]
+    if any_loop:
+        return tuple(loops)
     dynamic = [loop for loop in loops if space.sizes[loop].factors]
     known = [loop for loop in loops if loop not in dynamic]
     if dynamic:  # Rows of a product may turn out to be few, and its columns many.
