@@ -193,6 +193,16 @@ def _update(op: Op, dtype: str) -> Iterator[Case]:
         yield (operand, row, TensorType(I64, ())), attributes
 
 
+def _top_k(op: Op, dtype: str) -> Iterator[Case]:
+    """The best one, and all of them or a few of a symbol."""
+    for (operand,), attributes in _axes(op, dtype):
+        axis = attributes["axis"]
+        assert isinstance(axis, int)
+        size = operand.dims[axis]
+        for k in (1, size if isinstance(size, int) else 3):
+            yield (operand,), {"k": k, **attributes}
+
+
 CASES = {
     **dict.fromkeys(ELEMENTWISE, _plain),
     Family.NORMALIZE: _axes,
@@ -202,6 +212,7 @@ CASES = {
     Family.CAST: _cast,
     Family.CONTRACTION: _matmul,
     Family.SCAN: _axes,
+    Family.SELECTION: _top_k,
 }
 SPECIAL = {
     "logsumexp": _axes,
