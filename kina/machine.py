@@ -23,6 +23,8 @@ class Machine:
     """Up to so many are done on a whole step side by side, more of them piece by piece."""
     piece: int = 32
     """Elements of such a piece: what registers hold, several values of each."""
+    contest: int = 32
+    """Lanes of a contest: what registers hold, a value and the number of a step of each."""
     line: int = 64
     """Bytes of a cache line."""
     streamed: int = 8 << 20
@@ -99,7 +101,9 @@ OLD = "old"
 """x86-64-v2 and processors like it."""
 MACHINES: dict[str, Machine] = {
     USUAL: Machine(),
-    WIDE: Machine(tile_rows=14, tile_columns=32, tile_depth=1024, tiles=24, few_rows=8, chains=256),
-    OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16),
+    WIDE: Machine(
+        contest=64, tile_rows=14, tile_columns=32, tile_depth=1024, tiles=24, few_rows=8, chains=256
+    ),
+    OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16, contest=16),
 }
 """By the name that the pass `schedule-cpu` takes."""

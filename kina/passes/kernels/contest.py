@@ -38,11 +38,14 @@ _NEVER = -1
 
 
 class Contest:
-    """A contest of some elements of a row, `lanes` a step, from the place `first`."""
+    """A contest of `count` elements of a row, `lanes` a step, from the place `first`."""
 
-    def __init__(self, reduction: Reduction, along: int, lanes: int, first: Count) -> None:
+    def __init__(
+        self, reduction: Reduction, along: int, lanes: int, first: Count, count: Count
+    ) -> None:
         self._reduction = reduction
         self._along, self._lanes, self._first = along, lanes, first
+        self._is_one_step = isinstance(count, int) and count <= lanes
         stage = reduction.stage
         self._compare, self._value, _ = combination(stage)
         self._challenger = self._value.operands[1]
@@ -76,12 +79,13 @@ class Contest:
         if is_memory(best):
             return self._looked_for(ops, best, turn)
         (top,) = self._best(ops, best)
-        is_top = self._equal(ops, best, ops.spread(top, self._lanes))
-        earliest = _least(ops, self._where(ops, is_top, turn))
-        is_first = ops.compare("eq", turn, ops.spread(earliest, self._lanes))
-        numbers = ops.counted(0, i32, self._lanes)
-        both = ops.value(arith.AndIOp(is_top, is_first))
-        return [top, self._index_of(ops, earliest, _least(ops, self._where(ops, both, numbers)))]
+        wins, earliest = self._equal(ops, best, ops.spread(top, self._lanes)), ops.integer(0, i32)
+        if not self._is_one_step:
+            earliest = _least(ops, self._where(ops, wins, turn))
+            is_first = ops.compare("eq", turn, ops.spread(earliest, self._lanes))
+            wins = ops.value(arith.AndIOp(wins, is_first))
+        lane = _least(ops, self._where(ops, wins, ops.counted(0, i32, self._lanes)))
+        return [top, self._index_of(ops, earliest, lane)]
 
     def _looked_for(self, ops: Ops, best: SSAValue, turn: SSAValue) -> Held:
         def challenge(inside: Ops, lane: SSAValue, so_far: Sequence[SSAValue]) -> Held:

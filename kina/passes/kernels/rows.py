@@ -61,9 +61,12 @@ class Rows(Strategy):
 
     def _contest(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
         assert self._along is not None
-        contest = Contest(reduction, self._along, self._lanes, first)
+        # Which lanes there are changes nothing here.
+        lanes = min(self._lanes, self.function.machine.contest)
+        contest = Contest(reduction, self._along, lanes, first, count)
         body = self._body(row, [reduction.stage], contest.step)
-        held = self._walk(row, first, count, self._lanes).run(contest.starts(row.ops), body)
+        walk = self._walk(row, first, count, lanes)
+        held = walk.run(contest.starts(row.ops), replace(body, piece=min(body.piece, lanes)))
         return contest.winner(row.ops, held)
 
     def write(self, row: Row, stages: Sequence[Stage], *, streams: bool) -> None:
