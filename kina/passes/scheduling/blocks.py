@@ -48,6 +48,8 @@ class Part:
     count: SSAValue
     first: SSAValue
     """The first one, counted from the first row of all matrices."""
+    matrices: SSAValue
+    """1, or 0 where there are none: sums of nothing are stored all the same."""
 
 
 def launch_pipeline(caller: Caller, pipeline: Pipeline, at: Builder) -> None:
@@ -167,8 +169,9 @@ class Blocks:
 
                 self._each_range(kernel, ops, part, call)
 
-        zero, one = at.index(0), at.index(1)
-        matrices = at.value(arith.MaxUIOp(self._matrices, one))
+        zero, matrices = at.index(0), self._matrices
+        if self._pipeline.carries:
+            matrices = at.value(arith.MaxUIOp(matrices, at.index(1)))
         _for(at, zero, matrices, lambda ops, matrix: self._each_block(ops, matrix, block))
 
     def _each_block(self, at: Builder, matrix: SSAValue, body: Callable[[Ops, Part], None]) -> None:
@@ -184,7 +187,14 @@ class Blocks:
         start = ops.index(ops.times(number, self._step))
         count = ops.index(ops.least(ops.minus(self._length, start), self._step))
         first = ops.index(ops.plus(ops.times(matrix, self._length), start))
-        return Part(matrix, start, count, first)
+        if not self._matrices_may_be_none:
+            return Part(matrix, start, count, first, ops.index(1))
+        some = ops.value(arith.MinUIOp(self._matrices, ops.index(1)))
+        return Part(matrix, start, ops.index(ops.times(count, some)), first, some)
+
+    @property
+    def _matrices_may_be_none(self) -> bool:
+        return bool(self._outer.factors) and self._pipeline.carries and not self._apart
 
     # Blocks, or matrices with all their blocks, shared by the threads.
 
@@ -259,7 +269,7 @@ class Blocks:
         if len(loops) == 1:
             call(ops, {loops[0]: (part.first, part.count)})
         elif sizes[-1] == self._inner:
-            outer = _places(ops, loops, sizes, part.matrix)
+            outer = _places(ops, loops, sizes, part.matrix, part.matrices)
             call(ops, {**outer, loops[-1]: (part.start, part.count)})
         else:
             self._each_of_innermost(kernel, ops, part, call)
@@ -277,7 +287,7 @@ class Blocks:
             start, count = (
                 inside.index(inside.minus(*pair)) for pair in ((low, begin), (high, low))
             )
-            outer = _places(inside, loops, sizes, number)
+            outer = _places(inside, loops, sizes, number, inside.index(1))
             call(inside, {**outer, loops[-1]: (start, count)})
 
         # An innermost loop that is empty is not asked for.
@@ -286,15 +296,20 @@ class Blocks:
         _for(ops, first, ceil_div(end, some, ops), body)
 
 
-def _places(ops: Ops, loops: tuple[int, ...], sizes: list[Size], number: SSAValue) -> Ranges:
-    """One iteration of each loop but the innermost, by its number among all of these."""
+def _places(
+    ops: Ops, loops: tuple[int, ...], sizes: list[Size], number: SSAValue, count: SSAValue
+) -> Ranges:
+    """One iteration of each loop but the innermost, by its number among all of these.
+
+    `count` is 1, or 0 if there is none.
+    """
     ranges: Ranges = {}
-    one = ops.index(1)
     for place in reversed(range(1, len(loops) - 1)):
         size = index_of(sizes[place], ops)
-        ranges[loops[place]] = ops.value(arith.RemUIOp(number, size)), one
+        size = ops.index(ops.most(size, 1))
+        ranges[loops[place]] = ops.value(arith.RemUIOp(number, size)), count
         number = ops.value(arith.DivUIOp(number, size))
-    ranges[loops[0]] = number, one
+    ranges[loops[0]] = number, count
     return ranges
 
 
