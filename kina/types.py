@@ -91,6 +91,8 @@ class RecordType:
 
     name: str
     fields: tuple[Declared, ...]
+    written: tuple[Declared, ...] = field(default=(), compare=False, repr=False)
+    """The fields of the definition, where sizes have taken the place of its symbols."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,13 +105,28 @@ class RecordType:
         names = (symbol for tensor in flatten(self) for symbol in tensor.symbols)
         return tuple(dict.fromkeys(names))
 
+    @property
+    def defined(self) -> RecordType:
+        """The record with the symbols of its definition."""
+        return RecordType(self.name, self.written or self.fields)
+
     def definition(self) -> str:
         """The definition, as a user writes it."""
-        shown = ", ".join(f"{field.name}: {field.type}" for field in self.fields)
+        shown = ", ".join(f"{field.name}: {field.type}" for field in self.defined.fields)
         return f"type {self.name} = {{ {shown} }}"
 
     def __str__(self) -> str:
-        return self.name
+        given = [f"{symbol}={dim}" for symbol, dim in self._sizes().items() if symbol != dim]
+        return f"{self.name}<{', '.join(given)}>" if given else self.name
+
+    def _sizes(self) -> dict[str, Dim]:
+        """What stands for each symbol of the definition that is a dimension by itself."""
+        found: dict[str, Dim] = {}
+        for was, now in zip(flatten(self.defined), flatten(self), strict=True):
+            if was.rank == now.rank:
+                pairs = zip(was.dims, now.dims, strict=True)
+                found |= {s: dim for s, dim in pairs if isinstance(s, str) and is_symbol(s)}
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +178,7 @@ def map_record(record: RecordType, change: Callable[[TensorType], TensorType]) -
             else RecordParameter(field.name, map_record(field.type, change))
             for field in record.fields
         ),
+        record.defined.fields,
     )
 
 

@@ -13,6 +13,7 @@ from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
 from kina.requirements import Requirement
 from kina.types import (
+    Declared,
     Dim,
     Placement,
     RecordType,
@@ -24,7 +25,7 @@ from kina.types import (
     declare,
 )
 
-FORMAT = 4
+FORMAT = 5
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
 
 
@@ -137,8 +138,12 @@ def _type_to_json(type_: Type) -> object:
     if isinstance(type_, TupleType):
         return [_type_to_json(item) for item in type_.items]
     if isinstance(type_, RecordType):
-        fields = [[field.name, _type_to_json(field.type)] for field in type_.fields]
-        return {"record": type_.name, "fields": fields}
+        parts = {"fields": type_.fields, "written": type_.written}
+        shown = {
+            key: [[field.name, _type_to_json(field.type)] for field in fields]
+            for key, fields in parts.items()
+        }
+        return {"record": type_.name, **shown}
     return {"dtype": type_.dtype.name, "dims": list(type_.dims), "at": type_.placement.value}
 
 
@@ -147,10 +152,13 @@ def _type_from_json(data: Any) -> Type:
         items = cast("list[object]", data)
         return TupleType(tuple(_type_from_json(item) for item in items))
     if "record" in data:
-        pairs = cast("list[tuple[str, object]]", data["fields"])
-        fields = tuple(
-            declare(name, cast("TensorType | RecordType", _type_from_json(field)))
-            for name, field in pairs
-        )
-        return RecordType(data["record"], fields)
+        fields, written = (_fields_from_json(data[key]) for key in ("fields", "written"))
+        return RecordType(data["record"], fields, written)
     return TensorType(DTYPES[data["dtype"]], tuple(data["dims"]), Placement(data["at"]))
+
+
+def _fields_from_json(pairs: Sequence[tuple[str, object]]) -> tuple[Declared, ...]:
+    return tuple(
+        declare(name, cast("TensorType | RecordType", _type_from_json(field)))
+        for name, field in pairs
+    )

@@ -199,7 +199,8 @@ class CallChecker:
         if operands is None or not self._is_record(known, record, operands):
             return WRONG
         meanings = [meaning for meaning, _ in operands]
-        return RecordValue(record.name, dict(zip(record.names, meanings, strict=True)))
+        fields = dict(zip(record.names, meanings, strict=True))
+        return RecordValue(record.name, fields, record.defined.fields)
 
     def _is_record(self, known: KnownRecord, record: RecordType, operands: list[Operand]) -> bool:
         """Whether the operands are what the record's fields take, after reporting why not."""

@@ -13,7 +13,7 @@ from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Value
-from kina.types import RecordType, TensorType, TupleType, Type, declare
+from kina.types import Declared, RecordType, TensorType, TupleType, Type, declare
 
 
 class Wrong(Enum):
@@ -38,6 +38,8 @@ class RecordValue:
 
     record: str
     fields: dict[str, Meaning]
+    written: tuple[Declared, ...] = ()
+    """The fields of the definition."""
 
 
 Meaning = Value | RecordValue | TupleValue | AnyNumber | Wrong
@@ -59,10 +61,11 @@ def type_of(meaning: Meaning) -> Type | None:
     if isinstance(meaning, Value):
         return meaning.type
     if isinstance(meaning, RecordValue):
-        fields = [(name, type_of(item)) for name, item in meaning.fields.items()]
-        known = [(name, t) for name, t in fields if isinstance(t, TensorType | RecordType)]
-        whole = len(known) == len(fields)
-        return RecordType(meaning.record, tuple(declare(*f) for f in known)) if whole else None
+        items = [(name, type_of(item)) for name, item in meaning.fields.items()]
+        known = [(name, t) for name, t in items if isinstance(t, TensorType | RecordType)]
+        whole = len(known) == len(items)
+        fields = tuple(declare(*item) for item in known)
+        return RecordType(meaning.record, fields, meaning.written) if whole else None
     if not isinstance(meaning, TupleValue):
         return None
     items = [type_of(item) for item in meaning.items]
@@ -77,7 +80,7 @@ def build(type_: Type, values: Iterator[Value]) -> Meaning:
             return next(values)
         case RecordType():
             fields = {field.name: build(field.type, values) for field in type_.fields}
-            return RecordValue(type_.name, fields)
+            return RecordValue(type_.name, fields, type_.defined.fields)
         case TupleType():
             return TupleValue(tuple(build(item, values) for item in type_.items))
 

@@ -62,6 +62,7 @@ class Structs:
         return [*read, *(self._struct(record, True) for record in self._written.values())]
 
     def _struct(self, record: RecordType, out: bool) -> str:
+        record = record.defined
         members: list[str] = []
         for name, field in zip(member_names(record), record.fields, strict=True):
             if isinstance(field, Parameter):

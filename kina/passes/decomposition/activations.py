@@ -12,7 +12,7 @@ from math import pi, sqrt
 from xdsl.ir import SSAValue
 
 from kina.dialects.base import KinaOp
-from kina.passes.vjp.builder import GradientBuilder
+from kina.passes.tensor_builder import TensorBuilder
 
 LARGEST = (2 - 2.0**-23) * 2.0**127
 CUBIC = 0.044715
@@ -24,7 +24,7 @@ SLOPE = 2 * sqrt(2 / pi)
 class Logistic:
     """What the logistic functions of x are made of."""
 
-    builder: GradientBuilder
+    builder: TensorBuilder
     x: SSAValue
     power: SSAValue
     """exp(-|x|)."""
@@ -50,81 +50,81 @@ class Logistic:
         return b.div(b.named("select", is_small, self.power, b.like(1.0, self.x)), self.total)
 
 
-def logistic(b: GradientBuilder, x: SSAValue) -> Logistic:
+def logistic(b: TensorBuilder, x: SSAValue) -> Logistic:
     """Of an x in F32."""
     power = b.exp_of_nonpositive(b.neg(b.named("abs", x)))
     return Logistic(b, x, power, b.add(b.like(1.0, x), power))
 
 
-def finite(b: GradientBuilder, x: SSAValue) -> SSAValue:
+def finite(b: TensorBuilder, x: SSAValue) -> SSAValue:
     """x, an infinity as the largest number of its sign."""
     return limited(b, x, LARGEST)
 
 
-def limited(b: GradientBuilder, x: SSAValue, bound: float) -> SSAValue:
+def limited(b: TensorBuilder, x: SSAValue, bound: float) -> SSAValue:
     """x within -bound .. bound; a NaN stays."""
     raised = b.named("maximum", x, b.like(-bound, x))
     return b.named("minimum", raised, b.like(bound, x))
 
 
-def sigmoid(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def sigmoid(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """One exp and one division."""
     return logistic(b, op.operands[0]).sigmoid()
 
 
-def log_sigmoid(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def log_sigmoid(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """`minimum(x, 0) - log1p(exp(-|x|))`."""
     x = op.operands[0]
     return b.sub(b.named("minimum", x, b.like(0.0, x)), _rest(b, x))
 
 
-def softplus(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def softplus(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """`maximum(x, 0) + log1p(exp(-|x|))`."""
     x = op.operands[0]
     return b.add(b.named("maximum", x, b.like(0.0, x)), _rest(b, x))
 
 
-def _rest(b: GradientBuilder, x: SSAValue) -> SSAValue:
+def _rest(b: TensorBuilder, x: SSAValue) -> SSAValue:
     return b.named("log1p", b.exp_of_nonpositive(b.neg(b.named("abs", x))))
 
 
-def silu(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def silu(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """`x * sigmoid(x)`."""
     x = op.operands[0]
     return b.mul(_not_below(b, x), logistic(b, x).sigmoid())
 
 
-def gelu(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def gelu(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """`(x / 2) * (1 + erf(x / sqrt(2)))`."""
     x = op.operands[0]
     half = b.mul(_not_below(b, x), b.like(0.5, x))
     return b.mul(half, twice_normal(b, x))
 
 
-def twice_normal(b: GradientBuilder, x: SSAValue) -> SSAValue:
+def twice_normal(b: TensorBuilder, x: SSAValue) -> SSAValue:
     """`1 + erf(x / sqrt(2))`: twice the share of a normal distribution below x."""
     return b.add(b.like(1.0, x), b.named("erf", b.mul(x, b.like(sqrt(0.5), x))))
 
 
-def gelu_tanh(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def gelu_tanh(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """`x * sigmoid(u)`, which is `x * (1 + tanh(u / 2)) / 2` without the cancellation."""
     x = op.operands[0]
     return b.mul(_not_below(b, x), logistic(b, gelu_tanh_argument(b, x)).sigmoid())
 
 
-def gelu_tanh_argument(b: GradientBuilder, x: SSAValue) -> SSAValue:
+def gelu_tanh_argument(b: TensorBuilder, x: SSAValue) -> SSAValue:
     """`x * (SLOPE + SLOPE * CUBIC * x * x)`."""
     cubic = b.mul(b.like(SLOPE * CUBIC, x), b.mul(x, x))
     return b.mul(x, b.add(b.like(SLOPE, x), cubic))
 
 
-def xlogy(b: GradientBuilder, op: KinaOp) -> SSAValue:
+def xlogy(b: TensorBuilder, op: KinaOp) -> SSAValue:
     """The product, where x is not 0."""
     x, y = op.operands
     zero = b.like(0.0, x)
     return b.named("select", b.named("equal", x, zero), zero, b.mul(x, b.named("log", y)))
 
 
-def _not_below(b: GradientBuilder, x: SSAValue) -> SSAValue:
+def _not_below(b: TensorBuilder, x: SSAValue) -> SSAValue:
     """x, and the lowest number for -inf: its product with 0 is a zero."""
     return b.named("maximum", x, b.like(-LARGEST, x))

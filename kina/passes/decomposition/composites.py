@@ -20,9 +20,9 @@ from kina.dialects.elementwise import (
 )
 from kina.dialects.fibers import LayerNormOp, LogSumExpOp, RmsNormOp
 from kina.passes.decomposition import activations, fibers
-from kina.passes.vjp.builder import GradientBuilder
+from kina.passes.tensor_builder import TensorBuilder
 
-Formula = Callable[[GradientBuilder, Any], SSAValue]
+Formula = Callable[[TensorBuilder, Any], SSAValue]
 """Appends what an operation is made of; its value."""
 
 FORMULAS: dict[type[Operation], Formula] = {
@@ -47,6 +47,6 @@ class DecomposeComposite(RewritePattern):
         formula = FORMULAS.get(type(op))
         if formula is None or not isinstance(op, KinaOp) or op.kina_type.dtype.is_small_float:
             return
-        builder = GradientBuilder(Block(), op.location)
+        builder = TensorBuilder(Block(), op.location)
         value = formula(builder, op)
         rewriter.replace(op, builder.taken(), [value])

@@ -14,7 +14,7 @@ from kina.dialects.reduce import ReduceKeepOp
 from kina.dialects.shaping import ReshapeOp
 from kina.passes.expand_math import SUMMED
 from kina.passes.notes import NAN_ELSEWHERE
-from kina.passes.vjp.builder import GradientBuilder, type_of
+from kina.passes.tensor_builder import TensorBuilder, type_of
 
 TOO_LARGE = 2.0**48
 """Elements from here on are scaled, so that the sum of 2^32 of their squares is finite."""
@@ -31,12 +31,12 @@ class Normed:
     axis: int
 
 
-def rms_normed(b: GradientBuilder, op: RmsNormOp) -> Normed:
+def rms_normed(b: TensorBuilder, op: RmsNormOp) -> Normed:
     """`x / sqrt(mean(x * x) + eps)`."""
     return _normed(b, op, lambda scaled: scaled)
 
 
-def layer_normed(b: GradientBuilder, op: LayerNormOp) -> Normed:
+def layer_normed(b: TensorBuilder, op: LayerNormOp) -> Normed:
     """The same of `x - mean(x)`."""
 
     def centred(scaled: SSAValue) -> SSAValue:
@@ -46,7 +46,7 @@ def layer_normed(b: GradientBuilder, op: LayerNormOp) -> Normed:
     return _normed(b, op, centred)
 
 
-def _normed(b: GradientBuilder, op: NormOp, centre: Callable[[SSAValue], SSAValue]) -> Normed:
+def _normed(b: TensorBuilder, op: NormOp, centre: Callable[[SSAValue], SSAValue]) -> Normed:
     """In fibers of large elements, x and the root of eps are scaled by a power of two."""
     wide = b.widen(op.operands[0])
     largest = ReduceKeepOp(b.named("abs", wide), "max", op.axis_value)
@@ -65,7 +65,7 @@ def _normed(b: GradientBuilder, op: NormOp, centre: Callable[[SSAValue], SSAValu
     return Normed(normed, b.spread(b.mul(inverse, scale), dims), op.axis_value)
 
 
-def logsumexp(b: GradientBuilder, op: LogSumExpOp) -> SSAValue:
+def logsumexp(b: TensorBuilder, op: LogSumExpOp) -> SSAValue:
     """`max + log(sum(exp(x - max)))`; where the maximum is infinite, it is the result."""
     x, axis = op.operand, op.axis_value
     largest = b.emit(ReduceKeepOp(x, "max", axis))
@@ -76,13 +76,13 @@ def logsumexp(b: GradientBuilder, op: LogSumExpOp) -> SSAValue:
     return b.emit(ReshapeOp(chosen, op.kina_type.dims))
 
 
-def rms_norm(b: GradientBuilder, op: RmsNormOp) -> SSAValue:
+def rms_norm(b: TensorBuilder, op: RmsNormOp) -> SSAValue:
     """Normed, times the weight."""
     value = rms_normed(b, op).value
     return b.mul(value, b.along(op.weight, op.axis_value, type_of(value).dims))
 
 
-def layer_norm(b: GradientBuilder, op: LayerNormOp) -> SSAValue:
+def layer_norm(b: TensorBuilder, op: LayerNormOp) -> SSAValue:
     """Normed, times the weight, plus the bias."""
     value = layer_normed(b, op).value
     dims = type_of(value).dims

@@ -16,17 +16,6 @@ from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
 from kina.dialects.kina import OP_CLASSES
-from kina.dialects.layout import (
-    CheckWindowOp,
-    ConcatOp,
-    IotaOp,
-    OverwriteOp,
-    SizeOp,
-    SliceOp,
-    TransposeOp,
-    UpdateOp,
-    WindowOp,
-)
 from kina.dialects.random import RandomUniformOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
@@ -50,17 +39,7 @@ from kina.passes.lowering.indexing import (
     lower_select_along_axis,
     lower_take_along_axis,
 )
-from kina.passes.lowering.layout import (
-    lower_check_window,
-    lower_concat,
-    lower_iota,
-    lower_overwrite,
-    lower_size,
-    lower_slice,
-    lower_transpose,
-    lower_update,
-    lower_window,
-)
+from kina.passes.lowering.layout import LAYOUT
 from kina.passes.lowering.random import lower_random_uniform
 from kina.passes.lowering.reductions import lower_reduction
 from kina.passes.lowering.scan import lower_cumsum, lower_recurrence, lower_reverse
@@ -90,16 +69,8 @@ LOWERINGS: dict[type[Operation], LowerOp] = {
     ScatterAlongAxisOp: lower_scatter_along_axis,
     ScatterAddOp: lower_scatter_add,
     ContractOp: lower_contract,
-    IotaOp: lower_iota,
     RandomUniformOp: lower_random_uniform,
-    TransposeOp: lower_transpose,
-    SliceOp: lower_slice,
-    WindowOp: lower_window,
-    ConcatOp: lower_concat,
-    UpdateOp: lower_update,
-    OverwriteOp: lower_overwrite,
-    SizeOp: lower_size,
-    CheckWindowOp: lower_check_window,
+    **LAYOUT,
     CumsumOp: lower_cumsum,
     ReverseOp: lower_reverse,
     RecurrenceOp: lower_recurrence,

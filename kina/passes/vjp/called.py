@@ -11,7 +11,8 @@ from kina.dialects.call import CallOp, call_binding
 from kina.dialects.types import to_ir
 from kina.dtypes import BOOL
 from kina.passes.inline_calls import callee_name
-from kina.passes.vjp.builder import Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import Share
 from kina.passes.vjp.cotangents import Cotangents, masked
 from kina.passes.vjp.ports import (
     Ask,

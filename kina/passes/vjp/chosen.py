@@ -24,7 +24,8 @@ from kina.dialects.normalize import NormalizeOp
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.dtypes import BOOL, I8
-from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.types import Dim
 
 CERTAIN = frozenset(

@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 
 from kina.contraction import Contraction, matmul_loops
 from kina.dialects.contraction import ContractOp, MatmulOp
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 
 
 def matmul(b: GradientBuilder, op: MatmulOp, ct: SSAValue) -> Sequence[Partial]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.passes.vjp.chosen import both, settled
 
 

@@ -12,8 +12,9 @@ from kina.dialects.callee import kina_types, size_parameters
 from kina.dialects.types import to_ir
 from kina.gradients import takes_cotangent, vjp_operands, vjp_results
 from kina.passes.inline_calls import copied_body
+from kina.passes.tensor_builder import type_of
 from kina.passes.vjp import pullbacks
-from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.passes.vjp.chosen import settled
 from kina.passes.vjp.ports import Library, Work
 from kina.passes.vjp.refusals import ContestFlow

@@ -28,7 +28,8 @@ from kina.dialects.elementwise import (
     TanhOp,
     UnaryOp,
 )
-from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, Share
 
 ELEMENTWISE: dict[str, Rule] = {}
 """The rule of each elementwise operation, by its name in the op table."""

@@ -11,7 +11,8 @@ from kina.dialects.fibers import LayerNormOp, LogSumExpOp, RmsNormOp
 from kina.dialects.normalize import SoftmaxOp
 from kina.dialects.shaping import ReshapeOp
 from kina.passes.decomposition.fibers import Normed, layer_normed, rms_normed
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 
 
 def logsumexp(b: GradientBuilder, op: LogSumExpOp, ct: SSAValue) -> Sequence[Partial]:

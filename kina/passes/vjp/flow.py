@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from kina.dialects.fold import FoldOp
 from kina.folds import settle
 from kina.passes.inline_calls import CALLS, USES, callee_name
-from kina.passes.vjp.builder import type_of
+from kina.passes.tensor_builder import type_of
 
 T = TypeVar("T")
 

@@ -19,7 +19,8 @@ from kina.dialects.fold import FoldOp
 from kina.dialects.types import to_ir
 from kina.folds import stack_of
 from kina.passes.inline_calls import callee_name, copied_body
-from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.passes.vjp.cotangents import Cotangents
 from kina.passes.vjp.ports import (
     Ask,

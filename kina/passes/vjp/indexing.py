@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 
 
 def take_along_axis(

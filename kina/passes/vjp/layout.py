@@ -19,7 +19,8 @@ from kina.dialects.layout import (
     WindowOp,
 )
 from kina.dims import Dim, add
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 
 
 def transpose(b: GradientBuilder, op: TransposeOp, ct: SSAValue) -> Sequence[Partial]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 
 
 def log_softmax(b: GradientBuilder, op: LogSoftmaxOp, ct: SSAValue) -> Sequence[Partial]:

@@ -22,7 +22,8 @@ from kina.dialects.types import to_ir
 from kina.dims import symbols_of
 from kina.dtypes import BOOL
 from kina.passes.inline_calls import USES, copied_body
-from kina.passes.vjp.builder import Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import Share
 from kina.passes.vjp.cotangents import masked
 from kina.passes.vjp.ports import (
     Ask,

@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.reduce import ReductionOp
 from kina.dtypes import F32
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 from kina.passes.vjp.scan import products_of_others
 from kina.types import Dim
 

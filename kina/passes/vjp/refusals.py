@@ -14,7 +14,7 @@ from kina.errors import Diagnostic, KinaTypeError
 from kina.gradients import refusal
 from kina.ops import CONTESTS
 from kina.passes.lowering.places import span_of
-from kina.passes.vjp.builder import type_of
+from kina.passes.tensor_builder import type_of
 from kina.passes.vjp.flow import Flow
 
 

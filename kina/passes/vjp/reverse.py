@@ -12,7 +12,8 @@ from kina.dialects.fold import FoldOp
 from kina.errors import Diagnostic, KinaTypeError
 from kina.passes.inline_calls import CALLS, USES
 from kina.passes.lowering.places import span_of
-from kina.passes.vjp.builder import GradientBuilder, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.passes.vjp.called import reverse_call
 from kina.passes.vjp.chosen import before, behind
 from kina.passes.vjp.cotangents import Cotangents

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
-from kina.passes.vjp.builder import GradientBuilder, Partial, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial
 from kina.types import Dim
 
 
