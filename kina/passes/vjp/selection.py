@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.selection import PutPlacesOp, TakePlacesOp
 from kina.dtypes import BOOL, F32
-from kina.passes.vjp.builder import GradientBuilder, Partial, Share, type_of
+from kina.passes.tensor_builder import type_of
+from kina.passes.vjp.builder import GradientBuilder, Partial, Share
 
 
 def take_places(b: GradientBuilder, op: TakePlacesOp, ct: SSAValue) -> Sequence[Partial]:
