@@ -34,6 +34,12 @@ let quantised = fn(x: tensor<F32, [M, K]>, w: tensor<I8, [N, K]>, s: tensor<F32,
     -> tensor<F32, [M, N]> {
   x.matmul((w.cast(F32) * s.reshape([N, 1]).broadcast([N, K])).transpose([1, 0]))
 }
+let halves = fn(x: tensor<F32, [M, K]>, w: tensor<F16, [N, K]>) -> tensor<F32, [M, N]> {
+  x.matmul(w.cast(F32).transpose([1, 0]))
+}
+let bytes = fn(x: tensor<F32, [M, K]>, w: tensor<F8E4M3, [N, K]>) -> tensor<F32, [M, N]> {
+  x.matmul(w.cast(F32).transpose([1, 0]))
+}
 let by_column = fn(x: tensor<F32, [M, K]>, w: tensor<I8, [K, N]>) -> tensor<F32, [M, N]> {
   x.matmul(w.cast(F32))
 }
@@ -104,6 +110,10 @@ def test_weights_are_widened_as_they_are_read(
     assert module.weights(x, half, bias).tobytes() == total.astype(ml_dtypes.bfloat16).tobytes()
     scaled = np.ascontiguousarray((small.astype(np.float32) * scales[:, None]).T)
     assert module.quantised(x, small, scales).tobytes() == ordered_product(x, scaled).tobytes()
+    for name, dtype in (("halves", np.float16), ("bytes", ml_dtypes.float8_e4m3fn)):
+        narrow = rng.standard_normal((columns, depth)).astype(dtype)
+        wanted = ordered_product(x, np.ascontiguousarray(narrow.astype(np.float32).T))
+        assert module[name](x, narrow).tobytes() == wanted.tobytes(), name
     turned = np.ascontiguousarray(small.T)
     wanted = ordered_product(x, turned.astype(np.float32))
     assert module.by_column(x, turned).tobytes() == wanted.tobytes()

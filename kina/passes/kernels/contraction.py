@@ -68,7 +68,8 @@ class Contraction:
         rows = factors.static(factors.rows)
         most = machine.tiles * self._height
         self._block = most if rows is None else min(most, -(-rows // self._height) * self._height)
-        depth = -(-self._depth // VECTOR) * VECTOR
+        part = max(VECTOR, factors.depth_of_square(min(VECTOR, self._width // 2)))
+        depth = -(-self._depth // part) * part
         self._packing = Packing(factors, self._height, self._width, self._block, depth)
         self._few = FewRows(factors)
         self._room = self._memory()

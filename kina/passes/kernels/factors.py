@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, i32
+from xdsl.ir import Attribute, SSAValue
 
+from kina.dialects.upstream import lane_op
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
-from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.ops import Count, Ops, bytes_of, lanes_of, vector_of
 from kina.passes.kernels.step import Row, Step, start_of
 from kina.passes.kernels.transposition import transposed
 from kina.passes.scheduling.contractions import Factor, Roles
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import Access
+from kina.passes.scheduling.graph import Access, element_of
 from kina.passes.scheduling.sums import holds_sums
 
 SpanBody: TypeAlias = Callable[[Ops, Count, Count], None]
@@ -31,6 +34,30 @@ class Sums:
     buffer: SSAValue
     at: Count
     stride: Count
+
+
+WORD = 4
+"""Bytes of an element of a square."""
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A leaf whose elements are parts of words."""
+
+    argument: SSAValue
+    value: SSAValue
+    access: Access
+    element: Attribute
+
+    @property
+    def in_word(self) -> int:
+        """How many elements are a word."""
+        return WORD // bytes_of(self.element)
+
+    @property
+    def bits(self) -> int:
+        """Of an element."""
+        return 8 * bytes_of(self.element)
 
 
 def spans(
@@ -65,6 +92,7 @@ class Factors:
         self.right_is_across = not self._lies_along(roles.right, roles.columns)
         """Whether the right factor lies together along k, and not along columns."""
         self.right_is_across &= self._lies_along(roles.right, axis)
+        self._narrow = self._narrow_leaf() if self.right_is_across else None
 
     def bounds(self, loop: int | None) -> tuple[Count, Count]:
         """The first iteration of a loop and how many a call does; a single one if it is none."""
@@ -83,22 +111,37 @@ class Factors:
             return places
         return {**places, self.rows: ops.plus(places[self.rows], row)}
 
-    def _leaves(self, factor: Factor) -> list[tuple[SSAValue, Access]]:
+    def _leaves(self, factor: Factor) -> dict[SSAValue, tuple[SSAValue, Access]]:
+        """What a factor reads, by the arguments of the body."""
         used = {operand for op in factor.ops for operand in op.operands} | {factor.value}
         leaves = zip(self.stage.block.args, self.stage.leaves, strict=False)
-        return [leaf for argument, leaf in leaves if argument in used]
+        return {argument: leaf for argument, leaf in leaves if argument in used}
+
+    def _narrow_leaf(self) -> Narrow | None:
+        """The only leaf of the right factor that walks k, if its elements are parts of a word."""
+        walks = {
+            argument: leaf
+            for argument, leaf in self._leaves(self.roles.right).items()
+            if self.function.stride(leaf[0], self.stage, leaf[1], self.axis) != 0
+        }
+        if len(walks) != 1:
+            return None
+        ((argument, (value, access)),) = walks.items()
+        element = element_of(value)
+        known = isinstance(element, FixedBitwidthType) and element.size < WORD
+        return Narrow(argument, value, access, element) if known else None
 
     def _lies_along(self, factor: Factor, loop: int) -> bool:
         """Whether what a factor reads lies together along a loop."""
         strides = [
             self.function.stride(value, self.stage, access, loop)
-            for value, access in self._leaves(factor)
+            for value, access in self._leaves(factor).values()
         ]
         return all(isinstance(stride, int) and stride in (0, 1) for stride in strides)
 
     def fetch(self, ops: Ops, factor: Factor, places: Places, level: int, elements: int) -> None:
         """Asks for what a factor will read at these places."""
-        for value, access in self._leaves(factor):
+        for value, access in self._leaves(factor).values():
             at = self.function.offset(ops, value, self.stage, access, places)
             self.hints.fetch(ops, self.function.buffer(value), at, elements, level)
 
@@ -117,19 +160,60 @@ class Factors:
         step = self.step(ops, places, along, lanes, present)
         return ops.spread(step.part(self.stage, factor.value, factor.ops), lanes)
 
+    def depth_of_square(self, lanes: int) -> int:
+        """How many k a square has."""
+        return lanes if self._narrow is None else lanes * self._narrow.in_word
+
     def square(
         self, ops: Ops, places: Places, columns: Count, present: Count, lanes: int
     ) -> list[SSAValue]:
         """The right factor where it lies along k: for each of some k, its columns in lanes.
 
-        Columns behind the last one are that one again.
+        Columns behind the last one are that one again. Elements that are parts of a word are
+        transposed word by word, and taken apart afterwards.
         """
         rows: list[SSAValue] = []
         for lane in range(lanes):
             number = lane if columns == lanes else ops.least(lane, ops.minus(columns, 1))
             here = {**places, self.columns: ops.plus(places[self.columns], number)}
-            rows.append(self.elements(ops, self.roles.right, here, self.axis, lanes, present))
-        return transposed(ops, rows)
+            rows.append(self._row_of_square(ops, here, present, lanes))
+        made = transposed(ops, rows)
+        if self._narrow is None:
+            return made
+        return [
+            self._taken_apart(ops, places, columns, word, at, part)
+            for at, word in enumerate(made)
+            for part in range(self._narrow.in_word)
+        ]
+
+    def _row_of_square(self, ops: Ops, places: Places, present: Count, lanes: int) -> SSAValue:
+        narrow = self._narrow
+        if narrow is None:
+            return self.elements(ops, self.roles.right, places, self.axis, lanes, present)
+        count = lanes * narrow.in_word
+        step = self.step(ops, places, self.axis, count, present)
+        row = step.read(self.stage, narrow.value, narrow.access)
+        return ops.value(vector.BitcastOp(row, vector_of(i32, lanes)))
+
+    def _taken_apart(
+        self, ops: Ops, places: Places, columns: Count, word: SSAValue, at: int, part: int
+    ) -> SSAValue:
+        """What a part of each word is an element of."""
+        narrow, lanes = self._narrow, lanes_of(word)
+        assert narrow is not None
+        bits = IntegerType(narrow.bits)
+        k = at * narrow.in_word + part
+        here = {**places, self.axis: ops.plus(places[self.axis], k)}
+        if part:
+            distance = ops.spread(ops.integer(narrow.bits * part, i32), lanes)
+            word = ops.value(arith.ShRUIOp(word, distance))
+        element = ops.value(lane_op(arith.TruncIOp, [word], vector_of(bits, lanes)))
+        if narrow.element != bits:
+            element = ops.cast(arith.BitcastOp, element, narrow.element)
+        step = self.step(ops, here, self.columns, lanes, columns)
+        right = self.roles.right
+        made = step.part(self.stage, right.value, right.ops, {narrow.argument: element})
+        return ops.spread(made, lanes)
 
     def zero(self, ops: Ops) -> SSAValue:
         """What a sum starts from."""

@@ -63,7 +63,8 @@ class FewRows:
         columns, most = factors.static(factors.columns), max(fitting, default=1)
         self._sums = _room(columns, most, self._wide)
         self._left = _room(factors.static(factors.axis), most, VECTOR)
-        self.size = self._sums + self._left + self._lanes * self._lanes
+        self._square = factors.depth_of_square(self._lanes)
+        self.size = self._sums + self._left + self._lanes * self._square
         self._even = columns or 1
 
     def build(self, ops: Ops, places: Places, memory: Room) -> None:
@@ -239,51 +240,55 @@ class FewRows:
 
     def _down(self, ops: Ops, chunk: Chunk, column: Count, present: Count, depth: Count) -> None:
         """A vector of columns, down a block of k, by squares."""
-        factors, lanes = self._factors, self._lanes
+        factors, size = self._factors, self._square
         places = self._moved(ops, chunk.places, factors.columns, column)
-        rest = ops.remainder(depth, lanes)
+        rest = ops.remainder(depth, size)
         done = ops.minus(depth, rest)
 
         def square(inside: Ops, k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
             here = self._moved(inside, places, factors.axis, k)
-            for lane in range(lanes):  # The same k of the next columns.
-                later = self._moved(inside, here, factors.columns, lanes + lane)
+            for lane in range(self._lanes):  # The same k of the next columns.
+                later = self._moved(inside, here, factors.columns, self._lanes + lane)
                 factors.fetch(inside, factors.roles.right, later, SECOND, 1)
-            for number, right in enumerate(factors.square(inside, here, present, lanes, lanes)):
+            if chunk.height > 1:
+                return self._stored(inside, self._at(chunk, places), present, k, size, held)
+            for number, right in enumerate(
+                factors.square(inside, here, present, size, self._lanes)
+            ):
                 held = self._products(inside, chunk, inside.plus(k, number), right, held)
             return held
 
-        held = self._load(ops, chunk, column, lanes)
-        held = ops.loop(0, done, lanes, held, square) if done != 0 else held
+        held = self._load(ops, chunk, column, self._lanes)
+        held = ops.loop(0, done, size, held, square) if done != 0 else held
         if rest != 0:
-            held = self._rest(ops, self._at(chunk, places), present, done, rest, held)
+            held = self._stored(ops, self._at(chunk, places), present, done, rest, held)
         self._store(ops, chunk, column, held)
 
     def _at(self, chunk: Chunk, places: Places) -> Chunk:
         return Chunk(places, chunk.rows, chunk.height, chunk.columns, chunk.stride, chunk.depth)
 
-    def _rest(
+    def _stored(
         self,
         ops: Ops,
         chunk: Chunk,
         present: Count,
-        done: Count,
-        rest: Count,
+        first: Count,
+        count: Count,
         held: Sequence[SSAValue],
     ) -> list[SSAValue]:
-        """The k that fill no square: its vectors lie in memory, and not all are taken."""
+        """A square by way of memory: code that is short, and may take some of its k alone."""
         factors, lanes, memory = self._factors, self._lanes, self._memory.memory
-        here = self._moved(ops, chunk.places, factors.axis, done)
+        here = self._moved(ops, chunk.places, factors.axis, first)
         start = ops.plus(self._memory.left, self._sums + self._left)
-        for number, right in enumerate(factors.square(ops, here, present, rest, lanes)):
+        for number, right in enumerate(factors.square(ops, here, present, count, lanes)):
             ops.store(right, memory, ops.plus(start, number * lanes), None)
 
         def each(inside: Ops, number: SSAValue, so_far: Sequence[SSAValue]) -> Sequence[SSAValue]:
             at = inside.plus(start, inside.times(number, lanes))
             right = inside.load(memory, at, lanes, None)
-            return self._products(inside, chunk, inside.plus(done, number), right, so_far)
+            return self._products(inside, chunk, inside.plus(first, number), right, so_far)
 
-        return ops.loop(0, rest, 1, held, each)
+        return ops.loop(0, count, 1, held, each)
 
     def _products(
         self, ops: Ops, chunk: Chunk, k: Count, right: SSAValue, held: Sequence[SSAValue]

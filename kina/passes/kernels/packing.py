@@ -165,7 +165,7 @@ class Packing:
                     place = inside.plus(inside.plus(room.panel, row), first)
                     inside.store(made, room.memory, place, None)
 
-        self._pieces(ops, depth, lanes, square)
+        self._pieces(ops, depth, self.factors.depth_of_square(lanes), square)
 
     def _at(self, ops: Ops, places: Places, k: Count) -> Places:
         axis = self.factors.axis

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -100,12 +100,21 @@ class Step:
             known.update(zip(op.results, self._repeat(stage, op, known), strict=True))
         raise AssertionError("a body ends in linalg.yield")
 
-    def part(self, stage: Stage, wanted: SSAValue, ops: AbstractSet[Operation]) -> SSAValue:
-        """What some ops of the body of a stage compute; no accumulator is among them."""
+    def part(
+        self,
+        stage: Stage,
+        wanted: SSAValue,
+        ops: AbstractSet[Operation],
+        given: Mapping[SSAValue, SSAValue] | None = None,
+    ) -> SSAValue:
+        """What some ops of the body of a stage compute; no accumulator is among them.
+
+        `given` are arguments of the body that have been read.
+        """
         needed = {operand for op in ops for operand in op.operands} | {wanted}
-        known: dict[SSAValue, SSAValue] = {}
+        known: dict[SSAValue, SSAValue] = dict(given or {})
         for argument, (value, access) in zip(stage.block.args, stage.leaves, strict=False):
-            if argument in needed:
+            if argument in needed and argument not in known:
                 known[argument] = self.read(stage, value, access)
         for op in stage.block.ops:
             if op in ops:
