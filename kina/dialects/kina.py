@@ -45,10 +45,9 @@ _MODULES = (
 def _defined(module: ModuleType) -> Iterator[type[Operation]]:
     """The operations that a module defines: its classes with a name, not their bases."""
     classes = (item for item in vars(module).values() if isinstance(item, type))
-    for item in classes:
-        is_named = issubclass(item, Operation) and "name" in vars(item)
-        if is_named and item.__module__ == module.__name__:
-            yield item
+    # The cheap questions first: whether a class is an operation is asked of all operations.
+    own = (item for item in classes if item.__module__ == module.__name__ and "name" in vars(item))
+    yield from (item for item in own if issubclass(item, Operation))
 
 
 _OPERATIONS = [op for module in _MODULES for op in _defined(module)]
@@ -56,7 +55,7 @@ _OPERATIONS = [op for module in _MODULES for op in _defined(module)]
 OP_CLASSES: dict[str, type[KinaOp]] = {
     name: op
     for op in _OPERATIONS
-    if issubclass(op, KinaOp) and (name := op.name.removeprefix("kina.")) in OPS
+    if (name := op.name.removeprefix("kina.")) in OPS and issubclass(op, KinaOp)
 }
 """The operation class of every row of the op table."""
 
