@@ -41,6 +41,14 @@ def test_the_layers_are_those_of_the_example() -> None:
         assert f"{function}\n" in program
 
 
+def test_the_pretrained_layer_is_that_of_the_example() -> None:
+    program = (ROOT / "examples/smollm2/f32.kina").read_text(encoding="utf-8")
+    page = (ROOT / "docs/smollm2.md").read_text(encoding="utf-8")
+    layer = block("kina", "gated(")
+    assert layer in program
+    assert layer in page
+
+
 def test_the_python_runs_and_prints_what_it_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
