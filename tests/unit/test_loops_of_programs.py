@@ -90,9 +90,6 @@ APART_BY_NATURE = {
     "benchmarks/programs/top_k_1x128x151936.kina",
     "examples/sampling/draw.kina",
     "examples/storylm0/layers.kina",
-    "examples/smollm2/bf16.kina",
-    "examples/smollm2/f32.kina",
-    "examples/smollm2/i8.kina",
     "examples/smollm2/layers.kina",
 }
 APART = """let f = fn(x: tensor<F32, [N, M]>) -> tensor<F32, [M, N]> {
