@@ -240,8 +240,10 @@ class Buffers:
         if not static_shape(buffer):
             return buffer
         after = op.next_op if op is not None else self._first()
-        assert after is not None
-        return Builder(after).value(to_pointer(buffer))
+        # What takes the stack may be the last so far in its block.
+        place = op.parent_block() if op is not None and after is None else after
+        assert place is not None
+        return Builder(place).value(to_pointer(buffer))
 
     def _takes_stack(self, element: Attribute, size: Size) -> bool:
         """Whether a temporary is small and there is room for it; then there is less."""
