@@ -29,7 +29,9 @@ LIMITS = r"""
 #include <stdint.h>
 typedef float lanes __attribute__((vector_size(WIDTH), aligned(4)));
 float peak(int64_t turns) {
-    lanes held[12] = {0}, one = held[0] + 1.0f, small = held[0] + 1e-9f, all = held[0];
+    volatile float opaque = 1.0f; /* chains that are known to be alike would be one */
+    lanes held[12], all = {0}, one = all + opaque, small = all + 1e-9f * opaque;
+    for (int i = 0; i < 12; i++) held[i] = all + opaque;
     for (int64_t turn = 0; turn < turns; turn++) {
         _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) held[i] = held[i] * one + small;
     }
