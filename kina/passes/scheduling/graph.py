@@ -209,6 +209,15 @@ def made_of(value: SSAValue) -> SSAValue:
     return made_of(op.source) if isinstance(op, tensor.ExtractSliceOp) else found
 
 
+def memory_of(value: SSAValue) -> SSAValue:
+    """The tensor whose memory holds a value, whatever windows of it were written or are read."""
+    found = viewed(value)
+    op = owner(found)
+    if isinstance(op, tensor.InsertSliceOp):
+        return memory_of(op.dest)
+    return memory_of(op.source) if isinstance(op, tensor.ExtractSliceOp) else found
+
+
 def access_of(affine: AffineMap) -> Access | None:
     """`affine` as an access map, None if it is more than a choice of dimensions."""
     result: list[int] = []

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from kina.machine import Machine
-from kina.passes.scheduling.graph import Shape, base_of, made_of, shape_of
+from kina.passes.scheduling.graph import Shape, memory_of, shape_of
 from kina.passes.scheduling.kernels import Kernel, Member, Step
 from kina.passes.scheduling.members import carries, has_chain, keep_sums, may_join, nests
 from kina.passes.scheduling.slots import slots_of
@@ -94,7 +94,7 @@ def _named(step: Step) -> Iterator[SSAValue]:
     if isinstance(step, Operation):
         for user in step.walk():
             for operand in user.operands:
-                yield from (base_of(operand), made_of(operand))
+                yield memory_of(operand)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from xdsl.dialects import linalg, tensor
 from xdsl.ir import SSAValue
 
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape, base_of, made_of, shape_of
+from kina.passes.scheduling.graph import (
+    UNIT,
+    Access,
+    Dim,
+    Shape,
+    base_of,
+    made_of,
+    memory_of,
+    shape_of,
+)
 from kina.passes.scheduling.kernels import Kernel
 
 Walk: TypeAlias = tuple[tuple[Dim, int | None], ...]
@@ -59,17 +68,17 @@ def rest_of(walk: Walk, rows: tuple[int, ...]) -> Shape | None:
 def _writes(kernel: Kernel) -> Iterator[tuple[SSAValue, Walk]]:
     for stage in kernel.stages:
         if stage.value in kernel.outputs:
-            yield base_of(stage.home), _walk(kernel, stage, stage.home, stage.written)
+            yield memory_of(stage.home), _walk(kernel, stage, stage.home, stage.written)
 
 
 def _reads(kernel: Kernel, stage: Stage) -> Iterator[tuple[SSAValue, Walk]]:
     made = {other.value for other in kernel.stages}
     for value, access in stage.leaves:
         if value not in made:
-            yield made_of(value), _walk(kernel, stage, value, access)
+            yield memory_of(value), _walk(kernel, stage, value, access)
     for op in stage.block.ops:
         if isinstance(op, tensor.ExtractOp):
-            yield made_of(op.tensor), _extracted(kernel, stage, op)
+            yield memory_of(op.tensor), _extracted(kernel, stage, op)
 
 
 def _walk(kernel: Kernel, stage: Stage, value: SSAValue, access: Access) -> Walk:
