@@ -2,6 +2,7 @@
  *
  * CPUs are those of the affinity mask, and no more than a quota of the process's cgroup, or of one
  * around it, pays for (version 1 and 2). Nothing here fails: what cannot be read is no limit.
+ * Texts and paths are on the heap, since the thread that asks may have a small stack.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -34,6 +35,10 @@ static int64_t threads_asked_for(void) {
     return count ? count : first_number(getenv("OMP_NUM_THREADS"));
 }
 
+struct texts {
+    char groups[LINES], folder[PATH], path[PATH + NUMBER];
+};
+
 /* Reads a small file as text; an empty text if that is impossible. */
 static void read_text(const char *path, char *text, size_t room) {
     size_t length = 0;
@@ -47,24 +52,23 @@ static void read_text(const char *path, char *text, size_t room) {
     text[length] = '\0';
 }
 
-static void read_in(const char *folder, const char *name, char *text) {
-    char path[PATH + NUMBER];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    read_text(path, text, NUMBER);
+static void read_in(struct texts *at, const char *name, char *text) {
+    snprintf(at->path, sizeof at->path, "%s/%s", at->folder, name);
+    read_text(at->path, text, NUMBER);
 }
 
 /* The whole CPUs that the quota of one cgroup pays for, at least 1; INT64_MAX without a quota. */
-static int64_t quota_in(const char *folder) {
+static int64_t quota_in(struct texts *at) {
     char text[NUMBER], *end;
     long long quota, period;
-    read_in(folder, "cpu.max", text);
+    read_in(at, "cpu.max", text);
     if (text[0] != '\0') { /* version 2: "max 100000" or "150000 100000" */
         quota = strtoll(text, &end, 10);
         period = strtoll(end, NULL, 10);
     } else {
-        read_in(folder, "cpu.cfs_quota_us", text);
+        read_in(at, "cpu.cfs_quota_us", text);
         quota = strtoll(text, NULL, 10);
-        read_in(folder, "cpu.cfs_period_us", text);
+        read_in(at, "cpu.cfs_period_us", text);
         period = strtoll(text, NULL, 10);
     }
     if (quota <= 0 || period <= 0) return INT64_MAX;
@@ -72,14 +76,14 @@ static int64_t quota_in(const char *folder) {
 }
 
 /* The least quota of a cgroup and of all that are around it. */
-static int64_t quota_above(const char *mounted, const char *group) {
-    char folder[PATH];
+static int64_t quota_above(struct texts *at, const char *mounted, const char *group) {
+    char *folder = at->folder;
     int64_t least = INT64_MAX;
-    size_t top = (size_t)snprintf(folder, sizeof folder, "%s%s", KINA_ROOT, mounted);
-    if (strlen(group) >= sizeof folder - top) return least;
+    size_t top = (size_t)snprintf(folder, PATH, "%s%s", KINA_ROOT, mounted);
+    if (strlen(group) >= PATH - top) return least;
     strcpy(folder + top, group);
     for (;;) {
-        int64_t quota = quota_in(folder);
+        int64_t quota = quota_in(at);
         char *last = strrchr(folder + top, '/');
         if (quota < least) least = quota;
         if (last == NULL) return least;
@@ -96,12 +100,11 @@ static int has_cpu(const char *list) {
     return 0;
 }
 
-/* The CPUs that the cgroups of this process pay for; INT64_MAX if they do not say. */
-static int64_t quota(void) {
-    char text[LINES], mounted[NUMBER];
+static int64_t least_quota(struct texts *at) {
+    char mounted[NUMBER];
     int64_t least = INT64_MAX;
-    read_text(KINA_ROOT "/proc/self/cgroup", text, sizeof text);
-    for (char *line = text, *next; *line; line = next) { /* "4:cpu,cpuacct:/some/group" */
+    read_text(KINA_ROOT "/proc/self/cgroup", at->groups, LINES);
+    for (char *line = at->groups, *next; *line; line = next) { /* "4:cpu,cpuacct:/some/group" */
         next = line + strcspn(line, "\n");
         if (*next) *next++ = '\0';
         char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
@@ -110,9 +113,17 @@ static int64_t quota(void) {
         list++;
         if (*list && !has_cpu(list)) continue;
         snprintf(mounted, sizeof mounted, "/sys/fs/cgroup%s%s", *list ? "/" : "", list);
-        int64_t found = quota_above(mounted, group);
+        int64_t found = quota_above(at, mounted, group);
         if (found < least) least = found;
     }
+    return least;
+}
+
+/* The CPUs that the cgroups of this process pay for; INT64_MAX if they do not say. */
+static int64_t quota(void) {
+    struct texts *texts = malloc(sizeof *texts);
+    int64_t least = texts ? least_quota(texts) : INT64_MAX;
+    free(texts);
     return least;
 }
 

@@ -250,6 +250,22 @@ static void exits(void) {
     usleep(2000);
 }
 
+static void *first_region(void *argument) {
+    (void)argument;
+    CHECK(region(PARTS, 1) >= 1);
+    return NULL;
+}
+
+/* The first call may come from a thread with the least stack that there is. */
+static void small_stack(void) {
+    pthread_t thread;
+    pthread_attr_t least;
+    pthread_attr_init(&least);
+    CHECK(pthread_attr_setstacksize(&least, 16 << 10) == 0);
+    CHECK(pthread_create(&thread, &least, first_region, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
 /* What the test compares with the limits that it made. */
 static void numbers(void) {
     int64_t paid = quota(), none = INT64_MAX;
@@ -264,6 +280,7 @@ static const struct {
     {"parts", parts},       {"together", together}, {"callers", callers}, {"asleep", asleep},
     {"nested", nested},     {"forks", forks},       {"limited", limited}, {"settings", settings},
     {"signals", signals},   {"cancelled", cancelled}, {"exits", exits},   {"numbers", numbers},
+    {"small_stack", small_stack},
 };
 
 int main(int count, char **names) {

@@ -25,13 +25,14 @@ SECONDS = 300
 
 EVERYTHING = {
     *("parts", "together", "callers", "asleep", "nested", "forks"),
-    *("limited", "settings", "signals", "cancelled", "exits"),
+    *("limited", "settings", "signals", "cancelled", "exits", "small_stack"),
 }
 SANITIZERS = {
     "none": EVERYTHING,
-    # They do not follow the fork of a process with threads; one needs memory where none is left.
-    "thread": EVERYTHING - {"forks"},
-    "address,undefined": EVERYTHING - {"forks", "limited"},
+    # They do not follow the fork of a process with threads, and have frames of their own on the
+    # stack; one needs memory where none is left.
+    "thread": EVERYTHING - {"forks", "small_stack"},
+    "address,undefined": EVERYTHING - {"forks", "small_stack", "limited"},
 }
 PROGRAM = "let f = fn(x: tensor<F32, [N, M]>) -> tensor<F32, [N, M]> { x.log_softmax(axis=1) }\n"
 LARGE = "x = np.random.default_rng(0).normal(0, 3, (256, 50257)).astype(np.float32)"
