@@ -116,7 +116,7 @@ class _Former:
         machine: Machine,
     ) -> None:
         self._steps: Steps = list(segment)
-        self._touched, self._taken, self._machine = touched, taken, machine
+        self._touched, self._taken, self._machine = touched, set(taken), machine
         self._needs = _needs(self._steps, touched)
 
     def formed(self) -> Steps:
@@ -127,11 +127,17 @@ class _Former:
             group = self._grown(base, rest)
             if group is not None and self._pays(group):
                 self._steps = self._ordered(group)
+                self._taken |= {base for kernel in group.rows for base in self._bases(kernel)}
                 self._needs = _needs(self._steps, self._touched)
         return self._steps
 
     def _kernels(self) -> list[Kernel]:
         return [step for step in self._steps if isinstance(step, Kernel)]
+
+    def _bases(self, kernel: Kernel) -> Iterator[SSAValue]:
+        """What a kernel touches: once it is in a pipeline, no other has that to itself."""
+        touched = self._touched[kernel]
+        return (base for base, _ in (*touched.reads, *touched.writes))
 
     def _touching(self, base: SSAValue) -> list[Kernel]:
         return [kernel for kernel in self._kernels() if self._touched[kernel].walks(base)]
