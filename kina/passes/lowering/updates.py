@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Pure
 
 from kina.dialects.layout import ConcatOp, OverwriteOp
+from kina.errors import KinaTypeError
 from kina.passes.lowering.contracts import (
     Contract,
     Contracts,
@@ -142,13 +143,21 @@ class Updates:
 
 
 def contracts_of(functions: Mapping[str, FuncOp]) -> Contracts:
-    """What callers of kina functions may rely on; without recursion: chains may be long."""
+    """What callers of kina functions may rely on; without recursion: chains may be long.
+
+    Raises KinaTypeError for functions that call each other.
+    """
     known: dict[str, Contract] = {}
+    begun: set[str] = set()
     pending = list(functions)
     while pending:
         name = pending[-1]
         missing = [callee for callee in callees_of(functions[name]) if callee not in known]
         if name not in known and missing:
+            if name in begun:
+                text = f"lower-kina: @{name} calls itself, expected other functions only: "
+                raise KinaTypeError(text + "the language has no recursion")
+            begun.add(name)
             pending += missing
             continue
         pending.pop()
