@@ -27,7 +27,7 @@ def kina(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_first_program_is_the_example() -> None:
-    shown = block("", "let nll")
+    shown = block("(?:kina)?", "let nll")
     lines = (ROOT / "examples/storylm0_nll.kina").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("//")] == shown.splitlines()
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 INVALID = sorted(EXAMPLES.glob("invalid_*.kina"))
 PROGRAMS = sorted(set(EXAMPLES.rglob("*.kina")) - set(INVALID))
-OWN_TESTS = {"losses", "blocks", "sampling", "storylm0"}
+OWN_TESTS = {"losses", "blocks", "sampling", "storylm0", "smollm2"}
 CALLED = [path for path in PROGRAMS if path.parent.name not in OWN_TESTS]
 """Those with inputs from here; the others have tests of their own."""
 ULP = float(np.finfo(np.float32).eps)
