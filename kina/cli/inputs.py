@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from math import isinf, isnan, prod
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,7 @@ def _number(parameter: Parameter, text: str) -> Any:
         raise KinaValueError(f"--arg {parameter.name}={text}: {dtype} does not hold this number")
     with np.errstate(all="ignore"):
         element = numpy_dtype(dtype).type(value)
-    if dtype.is_float and _loses(float(value), float(element)):
+    if dtype.is_float and _loses(Decimal(text), float(element)):
         raise KinaValueError(
             f"--arg {parameter.name}={text}: {dtype} does not hold this number, the nearest that "
             f"it does is {element}"
@@ -217,9 +218,11 @@ def _number(parameter: Parameter, text: str) -> Any:
     return element
 
 
-def _loses(value: float, element: float) -> bool:
+def _loses(written: Decimal, element: float) -> bool:
     """Whether rounding makes a number infinite, zero or NaN."""
-    return value != element and (isinf(element) or isnan(element) != isnan(value) or element == 0)
+    if not written.is_finite():
+        return isnan(element) != written.is_nan()
+    return isinf(element) or isnan(element) or (element == 0 and written != 0)
 
 
 def _least(parameter: Parameter) -> int:

@@ -14,10 +14,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kina.backend import ahead
-from kina.backend.cache_folder import for_reading
-from kina.errors import KinaError
-
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -27,17 +23,20 @@ INTERRUPTED = 130
 
 def kina() -> None:
     """The command `kina`."""
+    quiet = _leaves_quietly()
+    from kina.backend import ahead
+
     if will_compile(sys.argv[1:]):
         ahead.start()
     try:
-        _start("kina.cli.main")
+        _run("kina.cli.main", quiet)
     finally:
         ahead.stop()
 
 
 def kina_opt() -> None:
     """The command `kina-opt`."""
-    _start("kina.cli.opt")
+    _run("kina.cli.opt", _leaves_quietly())
 
 
 _COMPILING = frozenset({"run", "build", "bench"})
@@ -45,6 +44,9 @@ _COMPILING = frozenset({"run", "build", "bench"})
 
 def will_compile(words: Sequence[str]) -> bool:
     """A guess: the program has changed since anything went into the cache."""
+    from kina.backend.cache_folder import for_reading
+    from kina.errors import KinaError
+
     program = next((word for word in words[1:] if word.endswith(".kina")), "")
     if not os.path.isfile(program) or words[0] not in _COMPILING:
         return False
@@ -56,14 +58,20 @@ def will_compile(words: Sequence[str]) -> bool:
         return False
 
 
-def _start(module: str) -> None:
-    # A shell's background jobs ignore the signal, and have to go on doing so.
+def _leaves_quietly() -> bool:
+    """Makes Ctrl-C end the process at once, unless a shell's background job is to ignore it."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        import_module(module).main()
-        return
+        return False
     signal.signal(signal.SIGINT, _leave)
     sys.unraisablehook = _leave_or_report
+    return True
+
+
+def _run(module: str, quiet: bool) -> None:
     main = import_module(module).main
+    if not quiet:
+        main()
+        return
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         main()

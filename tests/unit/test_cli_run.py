@@ -104,6 +104,8 @@ def test_run_saves_and_loads_small_dtypes(tmp_path: Path, dtype: str) -> None:
         (["--size", "N=3", "--size", "N=4"], "--size N: is given twice, as 3 and 4"),
         (["--arg", "x=1", "--arg", "x=random:1"], "--arg x: is given twice, as 1 and random:1"),
         (["--arg", "x=1e60"], "F32 does not hold this number, the nearest that it does is inf"),
+        (["--arg", "x=1e400"], "F32 does not hold this number, the nearest that it does is inf"),
+        (["--arg", "x=1e-400"], "F32 does not hold this number, the nearest that it does is 0.0"),
         (["--arg", "x=-1e-60"], "F32 does not hold this number, the nearest that it does is -0.0"),
         (["--arg", f"x=random:{'9' * 5000}"], "expected a number of at most 19 digits"),
         (["--arg", "x=archive.npy"], "it is an .npz archive"),
