@@ -30,6 +30,7 @@ FUNCTIONS = {
     "{ k.select(x.log().reduce(op=sum, axis=1), 0) }",
     "row": f"(x: {ROWS}, k: tensor<Bool, [N]>, t: tensor<I64, [N]>) -> {X} "
     "{ k.select(x.log_softmax(axis=1).take_along_axis(t, axis=1), 0) }",
+    "level": f"(x: {ROWS}, k: tensor<Bool, [N]>) -> {X} {{ k.select(x.logsumexp(axis=1), 0) }}",
     "copied": f"(x: {X}, k: tensor<Bool, [V, N]>) -> tensor<F32, [V, N]> "
     "{ k.select(x.log().broadcast([V, N]), 0) }",
     "turned": f"(x: {ROWS}, k: tensor<Bool, [V, N]>) -> tensor<F32, [V, N]> "
@@ -120,6 +121,8 @@ def test_rows_that_do_not_count(module: kina.Module) -> None:
     (found,) = gradients(module, "row", x, keep, np.array([2, 1, 0]))
     p = np.exp(x[0] - 4) / np.exp(x[0] - 4).sum()
     np.testing.assert_allclose(found, [[-p[0], -p[1], 1 - p[2]], [0] * 3, [0] * 3], rtol=1e-5)
+    (found,) = gradients(module, "level", x, keep)
+    np.testing.assert_allclose(found, [p, [0] * 3, [0] * 3], rtol=1e-5)
     (found,) = gradients(module, "entropy", x)
     assert np.isfinite(found[0]).all()
     assert found[1:] == [[0] * 3, [0] * 3]

@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import CastOp, ElementwiseOp
+from kina.dialects.fibers import LogSumExpOp
 from kina.dialects.indexing import SelectAlongAxisOp, TakeAlongAxisOp
 from kina.dialects.layout import TransposeOp
 from kina.dialects.normalize import NormalizeOp
@@ -130,14 +131,16 @@ def _any(b: GradientBuilder, chosen: SSAValue, axis: int) -> SSAValue:
 
 
 _TAKES = (TakeAlongAxisOp, SelectAlongAxisOp)
-_ELEMENTS = (ElementwiseOp, CastOp, ReshapeOp, TransposeOp, ReduceOp, ReduceKeepOp, *_TAKES)
+_TO_ONE = (ReduceOp, LogSumExpOp, *_TAKES)
+"""Operations that make one element of a fiber."""
+_ELEMENTS = (ElementwiseOp, CastOp, ReshapeOp, TransposeOp, ReduceKeepOp, *_TO_ONE)
 """Operations whose rules compute each element from one element of the cotangent."""
 
 _Rule = Callable[[GradientBuilder, Any, SSAValue, Sequence[Dim]], SSAValue]
 
 _RULES: tuple[tuple[tuple[type[Operation], ...], _Rule], ...] = (
     ((ElementwiseOp, CastOp, ReduceKeepOp), _element),
-    ((ReduceOp, *_TAKES), _fiber),
+    (_TO_ONE, _fiber),
     ((ReshapeOp,), _reshaped),
     ((TransposeOp,), _transposed),
     ((NormalizeOp,), _mixed),
