@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,10 @@ class Model:
         found = matrix("embedding", embedding[1], 1, lambda: self._published.tensor(embedding[0]))
         for field, (_, outputs, inputs) in MATRICES.items():
             shape = (LAYERS, inputs, outputs)
-            found += matrix(f"layers.{field}", shape, 1, lambda field=field: self._matrices(field))
+            found += matrix(f"layers.{field}", shape, 1, partial(self._matrices, field))
         f32 = DTYPES["F32"]
         for field in NORMS:
-            make: Callable[[], Array] = lambda field=field: self._norms(field)  # noqa: E731
+            make = partial(self._norms, field)
             found.append(Tensor(f"layers.{field}", f32, (LAYERS, DIM), make))
         norm = "output_norm.weight"
         return [*found, Tensor("norm", f32, (DIM,), lambda: self._published.tensor(norm))]

@@ -10,17 +10,6 @@ import numpy as np
 import pytest
 
 import kina
-from helpers.called import PROGRAM
-
-
-@pytest.fixture(scope="module")
-def module() -> Any:
-    return kina.compile(PROGRAM, name="program.kina")
-
-
-@pytest.fixture
-def logits() -> np.ndarray:
-    return np.random.default_rng(1).standard_normal((1, 4, 8)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
