@@ -199,8 +199,7 @@ def completions(analysis: Analysis, offset: int) -> Iterator[Completion]:
         yield from _fields(analysis, before[-1].start)
     else:
         for each in analysis.names.visible(offset + analysis.base).values():
-            if each.kind is not Kind.FIELD:
-                yield Completion(each.name, each.kind, describe(analysis, each) or "")
+            yield Completion(each.name, each.kind, describe(analysis, each) or "")
         for name in analysis.names.records:
             yield Completion(name, Kind.RECORD, "record")
     for name in analysis.names.functions:

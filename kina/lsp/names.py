@@ -64,7 +64,7 @@ class Definition:
     kind: Kind
     extent: Extent | None
     scope: Extent | None = None
-    """Where it may be read; None: everywhere after it."""
+    """Where it may be read as a variable or a size; None: nowhere."""
     value: Expr | None = None
     """What a variable is bound to."""
     position: int = 0
@@ -179,10 +179,7 @@ class _Collector:
         self._dims = {}
         made = self._define(item.name, Kind.RECORD)
         scope = Extent(item.name.extent.start, item.fields[-1].type.extent.end)
-        fields = {
-            each.name.name: self._define(each.name, Kind.FIELD, Extent(0, 0))
-            for each in item.fields
-        }
+        fields = {each.name.name: self._define(each.name, Kind.FIELD) for each in item.fields}
         for each in item.fields:
             self._type(each.type, scope)
         self._fields[item.name.extent] = fields
