@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import perf_counter, process_time
@@ -31,6 +32,7 @@ _HERE = Path(__file__).parents[1]
 _BATCH = 0.004
 """Seconds of a batch of calls: less than a system lets a process run on."""
 _BATCHES = 3
+_REFUSED = "nan"
 _SHORT: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "argmax of rows of 30": (
         "let f = fn(x: tensor<F32, [B, V]>) -> tensor<I64, [B]> { x.reduce(op=argmax, axis=1) }",
@@ -71,7 +73,7 @@ class _Kina:
         )
 
     def ask(self, **request: object) -> float:
-        """Its answer: seconds per call."""
+        """Its answer: seconds per call, NaN if it does not know the program's language."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
@@ -98,12 +100,16 @@ def serve() -> None:
     for line in sys.stdin:
         request = cast("dict[str, Any]", json.loads(line))
         if "program" in request:
-            module = kina.load(request["program"], target=request["target"])
+            try:
+                module = kina.load(request["program"], target=request["target"])
+            except kina.KinaError:
+                print(_REFUSED, flush=True)
+                continue
             with np.load(request["inputs"]) as file:
                 inputs = [file[f"arr_{number}"] for number in range(len(file))]
             kinds = [getattr(ml_dtypes, name, None) for name in request["dtypes"]]
             arrays = [a.view(k) if k else a for a, k in zip(inputs, kinds, strict=True)]
-            (name,) = module
+            *_, name = module  # what the others are for
             function = cast("Callable[..., object]", module[name])
             call = partial(function, *arrays, out=function(*arrays))
             start = perf_counter()
@@ -141,14 +147,19 @@ def rows(folder: Path) -> Iterator[Row]:
         yield Row(name, program, short)
 
 
-def compare(pair: Sequence[_Kina], row: Row, target: str, folder: Path, rounds: int) -> float:
-    """Print the row; the ratio of the least times."""
+def compare(
+    pair: Sequence[_Kina], row: Row, target: str, folder: Path, rounds: int
+) -> float | None:
+    """Print the row; the ratio of the least times, nothing if one cannot compile the program."""
     inputs = row.make()
     path = folder / "inputs.npz"
     np.savez(path, *inputs)
     dtypes = [array.dtype.name for array in inputs]
-    for kina in pair:
-        kina.ask(program=str(row.program), target=target, inputs=str(path), dtypes=dtypes)
+    request = {"program": str(row.program), "target": target, "inputs": str(path)}
+    first = [kina.ask(**request, dtypes=dtypes) for kina in pair]
+    if any(map(isnan, first)):
+        print(f"| {row.name} | {target} | only one of them compiles it | | | |", flush=True)
+        return None
     times: list[tuple[float, float]] = []
     for number in range(rounds):
         order = (0, 1) if number % 2 == 0 else (1, 0)
@@ -176,10 +187,11 @@ def main(arguments: Sequence[str]) -> None:
         pair = [_Kina(tree.absolute(), threads) for tree in (_HERE, given.tree)]
         with tempfile.TemporaryDirectory() as name:
             ratios = [
-                compare(pair, row, target, Path(name), given.rounds)
+                ratio
                 for target in given.target.split(",")
                 for row in rows(Path(name))
                 if not given.words or any(word in row.name for word in given.words)
+                if (ratio := compare(pair, row, target, Path(name), given.rounds)) is not None
             ]
         for kina in pair:
             kina.end()
