@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
-from kina.backend.garbage import seldom_collect
+from kina.garbage import seldom_collect
 
 if TYPE_CHECKING:
     from kina.backend.lowered import Lowered

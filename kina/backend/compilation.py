@@ -16,13 +16,13 @@ from kina.backend import ahead, cache, codegen, dispatch, scratch, threads
 from kina.backend.activity import Activity, Step
 from kina.backend.c_names import check_symbols
 from kina.backend.exports import chosen
-from kina.backend.garbage import seldom_collected
 from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import Target, single_targets
 from kina.frontend.check import check
 from kina.frontend.source import Source
 from kina.frontend.typed import Apply, TypedProgram
+from kina.garbage import seldom_collected
 
 
 def compile_program(

@@ -16,11 +16,11 @@ from typing import Annotated
 
 import typer
 
-from kina.backend.garbage import seldom_collect
 from kina.cli.programs import read_program
 from kina.cli.streams import discard_output, prepare_streams, report
 from kina.cli.warning import WarningMode, show
 from kina.errors import KinaError, render_all
+from kina.garbage import seldom_collect
 
 app = typer.Typer(
     add_completion=False,

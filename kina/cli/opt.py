@@ -22,13 +22,13 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from kina.backend.garbage import seldom_collect
 from kina.backend.ir_text import ReadableTarget
 from kina.cli.files import write
 from kina.cli.opt_errors import Stage, explain
 from kina.cli.streams import STDIN, discard_output, prepare_streams, read_stdin, report
 from kina.errors import Diagnostic, KinaValueError, Note, render_all
 from kina.frontend.mlir_text import MAX_IR_BYTES, MlirText
+from kina.garbage import seldom_collect
 
 _MLIR = "mlir"
 

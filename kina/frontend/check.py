@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from kina.errors import KinaSyntaxError, KinaTypeError
 from kina.frontend.ast import Program
 from kina.frontend.imports import LinkedSource, link
@@ -16,6 +12,7 @@ from kina.frontend.requirements import report_broken
 from kina.frontend.source import Source
 from kina.frontend.typecheck import typecheck
 from kina.frontend.typed import TypedProgram
+from kina.garbage import seldom_collected
 from kina.types import is_private
 
 
@@ -25,20 +22,8 @@ def check(source: Source) -> TypedProgram:
     Raises `KinaSyntaxError` with every place that does not follow the grammar, else
     `KinaTypeError` with every broken type rule.
     """
-    with uncollected():
+    with seldom_collected():
         return _check(source)
-
-
-@contextmanager
-def uncollected() -> Generator[None]:
-    """Tokens and trees hold no cycles: looking for garbage among them would double the time."""
-    collected = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collected:
-            gc.enable()
 
 
 def _check(source: Source) -> TypedProgram:

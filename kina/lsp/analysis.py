@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaError
-from kina.frontend.check import imports_of, parse_files, uncollected
+from kina.frontend.check import imports_of, parse_files
 from kina.frontend.imports import link
 from kina.frontend.lexer import Token, tokenize
 from kina.frontend.meaning import Meaning, TupleValue, type_of
@@ -14,6 +14,7 @@ from kina.frontend.report import Report
 from kina.frontend.source import Extent, Source
 from kina.frontend.typecheck import typecheck
 from kina.frontend.typed import TypedProgram
+from kina.garbage import seldom_collected
 from kina.lsp.names import Definition, Names, collect
 
 
@@ -74,7 +75,7 @@ class Analysis:
 
 def analyse(source: Source) -> Analysis:
     """All that can be known of a program; its errors are among it."""
-    with uncollected():
+    with seldom_collected():
         return _analyse(source)
 
 

@@ -1,7 +1,7 @@
-"""Python's garbage collector while something is compiled, and in a process that only does that.
+"""Python's garbage collector while a program is checked or compiled, and where nothing else runs.
 
-Imports and IR make many objects that all stay. Looking through them as often as Python does by
-itself would take a tenth of a small compilation, and a third of a large one.
+Imports, syntax trees and IR make many objects that all stay. Looking through them as often as
+Python does by itself would take a tenth of a small compilation, and a third of a large one.
 """
 
 from __future__ import annotations
