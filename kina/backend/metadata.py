@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
-from kina.requirements import Requirement
+from kina.rules.requirements import Requirement
 from kina.types import (
     Declared,
     Dim,

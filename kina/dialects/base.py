@@ -11,7 +11,8 @@ from xdsl.irdl import AttrConstraint, IRDLOperation, base, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dialects.types import IRTensor, from_ir, to_ir
-from kina.rules import Attributes, RuleError, infer
+from kina.rules.infer import infer
+from kina.rules.parts import Attributes, RuleError
 from kina.types import Dim
 from kina.types import TensorType as KinaType
 

@@ -9,7 +9,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, traits_def
 
-from kina.calls import bind, substitute
 from kina.dialects.base import Value
 from kina.dialects.callee import (
     CalleeOp,
@@ -20,6 +19,7 @@ from kina.dialects.callee import (
     symbol,
 )
 from kina.dialects.types import IRTensor, from_ir, to_ir
+from kina.rules.calls import bind, substitute
 from kina.types import Dim, TensorType
 
 

@@ -25,7 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from kina.dialects.base import TENSOR
 from kina.dialects.types import from_ir
 from kina.dims import Dim, is_normal, is_symbol
-from kina.rules import RuleError
+from kina.rules.parts import RuleError
 from kina.types import TensorType
 
 

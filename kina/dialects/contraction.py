@@ -11,7 +11,7 @@ from kina.dialects.base import TENSOR, KinaOp, Value, inferred, kina_type_of
 from kina.dialects.internal import InternalOp
 from kina.dialects.types import to_ir
 from kina.dtypes import NUMERIC
-from kina.rules import RuleError
+from kina.rules.parts import RuleError
 from kina.types import TensorType
 
 

@@ -25,7 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from kina.dialects.base import TENSOR, KinaOp, Value, inferred
 from kina.dialects.types import from_ir, to_ir
 from kina.dtypes import DType
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 from kina.types import Placement
 
 

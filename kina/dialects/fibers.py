@@ -17,7 +17,7 @@ from kina.dialects.base import (
     axis_attribute,
     inferred,
 )
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 
 NORM_FORMAT = "` ` `{` `axis` `=` $axis `,` `eps` `=` $eps `}` attr-dict"
 """How the compile-time arguments of a norm read in assembly: `{axis = 1, eps = 1e-05 : f32}`."""

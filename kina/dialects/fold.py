@@ -25,12 +25,12 @@ from xdsl.irdl import (
     var_result_def,
 )
 
-from kina.calls import substitute
 from kina.dialects.base import TENSOR, Value
 from kina.dialects.callee import CalleeUse, FunctionUser, given_sizes, kina_types, symbol
 from kina.dialects.types import IRTensor, from_ir, to_ir
-from kina.folds import FoldTypes, check_invariant, stack_of
-from kina.rules import RuleError
+from kina.rules.calls import substitute
+from kina.rules.folds import FoldTypes, check_invariant, stack_of
+from kina.rules.parts import RuleError
 from kina.types import Dim, TensorType
 
 

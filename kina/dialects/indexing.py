@@ -25,7 +25,8 @@ from kina.dialects.base import (
     inferred,
 )
 from kina.dialects.types import from_ir, to_ir
-from kina.rules import RuleError, infer
+from kina.rules.infer import infer
+from kina.rules.parts import RuleError
 from kina.types import Dim, Placement
 
 

@@ -22,7 +22,7 @@ from kina.dialects.base import (
 )
 from kina.dialects.types import to_ir
 from kina.dtypes import I64
-from kina.rules import RuleError, check_axis, check_host, without_axis
+from kina.rules.parts import RuleError, check_axis, check_host, without_axis
 from kina.types import Dim, TensorType, format_dims
 
 

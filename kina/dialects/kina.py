@@ -32,7 +32,7 @@ from kina.dialects.base import KinaOp
 from kina.dialects.reduce import ReductionKindAttr
 from kina.dialects.types import LayoutAttr
 from kina.ops import OPS
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 
 _MODULES = (
     *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),

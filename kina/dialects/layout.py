@@ -40,8 +40,8 @@ from kina.dialects.base import (
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.types import from_ir, to_ir
 from kina.dims import is_polynomial
-from kina.layout_rules import check_start
-from kina.rule_parts import Attributes, RuleError
+from kina.rules.layout import check_start
+from kina.rules.parts import Attributes, RuleError
 from kina.types import Dim, Placement, TensorType
 
 

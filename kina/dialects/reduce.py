@@ -18,7 +18,7 @@ from kina.dialects.base import (
     axis_attribute,
     inferred,
 )
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 
 
 class ReductionKind(StrEnum):

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from kina.dims import is_polynomial
-from kina.requirements import Requirement
+from kina.rules.requirements import Requirement
 
 REQUIRES = "kina.requires"
 """Each requirement is a list: a size in normal form, the least that it may be, words."""

@@ -20,7 +20,7 @@ from kina.dialects.base import (
 from kina.dialects.internal import InternalOp
 from kina.dialects.types import to_ir
 from kina.dtypes import F32
-from kina.rules import RuleError, check_axis
+from kina.rules.parts import RuleError, check_axis
 from kina.types import TensorType
 
 

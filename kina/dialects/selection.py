@@ -25,7 +25,7 @@ from kina.dialects.base import (
 from kina.dialects.internal import InternalOp
 from kina.dialects.types import to_ir
 from kina.dtypes import I64
-from kina.rules import Attributes, RuleError, broadcastable, check_axis, check_host
+from kina.rules.parts import Attributes, RuleError, broadcastable, check_axis, check_host
 from kina.types import Dim, TensorType, format_dims
 
 

@@ -9,7 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, traits_def
 from xdsl.traits import Pure
 
 from kina.dialects.base import TENSOR, KinaOp, Value, inferred
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 from kina.types import Dim
 
 

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import I64, DenseArrayBase, FlatSymbolRefAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.irdl import irdl_op_definition, prop_def, traits_def
 
-from kina.calls import bind, substitute
 from kina.dialects.base import Value
 from kina.dialects.callee import (
     CalleeOp,
@@ -19,7 +18,8 @@ from kina.dialects.callee import (
     symbol,
 )
 from kina.dialects.types import IRTensor
-from kina.gradients import vjp_operands, vjp_results
+from kina.rules.calls import bind, substitute
+from kina.rules.gradients import vjp_operands, vjp_results
 from kina.types import Dim, TensorType
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kina.calls import bind, substitute
 from kina.frontend.arguments import Bound, Shape, bind_arguments, misspelt
 from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.check_dims import dim_expression, resolve_dim
@@ -28,7 +27,8 @@ from kina.frontend.records import KnownRecord
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import CallFunction, Value
 from kina.ops import OPS, REDUCTIONS, Op
-from kina.rules import Blame, RuleError
+from kina.rules.calls import bind, substitute
+from kina.rules.parts import Blame, RuleError
 from kina.types import (
     Declared,
     Dim,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kina.calls import substitute
-from kina.folds import FoldTypes, check_invariant, stack_of
 from kina.frontend.arguments import Bound, Shape, bind_arguments
 from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.context import Context, Known
@@ -21,7 +19,9 @@ from kina.frontend.meaning import (
 from kina.frontend.steps import Step, Steps
 from kina.frontend.typed import FoldFunction, Value
 from kina.ops import OPS
-from kina.rules import RuleError
+from kina.rules.calls import substitute
+from kina.rules.folds import FoldTypes, check_invariant, stack_of
+from kina.rules.parts import RuleError
 from kina.types import Dim, RecordType, Signature, TupleType, Type, map_tensors
 from kina.types import flatten as flat_types
 

@@ -15,7 +15,7 @@ from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Constant, Instruction, TakeSize, Value
 from kina.ops import OPS
-from kina.rules import Attribute
+from kina.rules.parts import Attribute
 from kina.types import Signature, TensorType
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kina.folds import settle
 from kina.frontend.source import Extent
 from kina.frontend.typed import (
     Apply,
@@ -22,6 +21,7 @@ from kina.frontend.typed import (
     Value,
 )
 from kina.ops import CONTESTS
+from kina.rules.folds import settle
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,10 +18,10 @@ from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue
 from kina.frontend.numbers import AnyNumber, SizeNumber, applied
 from kina.frontend.source import Extent
 from kina.frontend.typed import Take, Value
-from kina.layout_rules import check_start
 from kina.ops import BINARY_SYMBOLS, OPS, REDUCTIONS, Family
-from kina.rule_parts import axis_of, one_of
-from kina.rules import Attribute, RuleError, infer
+from kina.rules.infer import infer
+from kina.rules.layout import check_start
+from kina.rules.parts import Attribute, RuleError, axis_of, one_of
 from kina.types import Dim, TensorType
 
 Operand = tuple[Meaning, Expr]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kina.calls import substitute
 from kina.dtypes import DTYPES
 from kina.errors import Note
 from kina.frontend.ast import (
@@ -29,6 +28,7 @@ from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.typed import Value
 from kina.ops import OPS
+from kina.rules.calls import substitute
 from kina.types import Declared, Dim, RecordType, TensorType, declare, map_record
 
 MAX_DEPTH = 64

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kina.calls import bind
 from kina.dims import Dim, substitute
-from kina.folds import FoldTypes
 from kina.frontend.exact import bounds
 from kina.frontend.report import Report
 from kina.frontend.typed import (
@@ -20,7 +18,9 @@ from kina.frontend.typed import (
     TypedFunction,
     TypedProgram,
 )
-from kina.requirements import (
+from kina.rules.calls import bind
+from kina.rules.folds import FoldTypes
+from kina.rules.requirements import (
     Requirement,
     in_caller,
     of_layers,

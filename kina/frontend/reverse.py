@@ -12,8 +12,8 @@ from kina.frontend.discrete import ContestPaths
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Differentiate, TypedFunction, Value
-from kina.gradients import cotangent_names, refusal, vjp_operands, vjp_results
 from kina.ops import OPS
+from kina.rules.gradients import cotangent_names, refusal, vjp_operands, vjp_results
 from kina.types import (
     Declared,
     Parameter,

@@ -15,7 +15,7 @@ from kina.dtypes import DType
 from kina.errors import Diagnostic
 from kina.frontend.exact import Scalar
 from kina.frontend.source import Extent, Source
-from kina.rules import Attribute
+from kina.rules.parts import Attribute
 from kina.types import Signature, TensorType, is_private
 
 

@@ -27,7 +27,7 @@ from kina.dialects.types import IRTensor
 from kina.dialects.vjp import VjpOp, vjp_binding
 from kina.dims import substitute
 from kina.passes.inline_calls import callee_name, copied_body
-from kina.requirements import Requirement
+from kina.rules.requirements import Requirement
 from kina.types import Dim
 
 USES = (CallOp, FuncCallOp, FoldOp, VjpOp)

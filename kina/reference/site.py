@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kina.arrays import Array
 from kina.dtypes import DType
 from kina.ops import Op
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from kina.dtypes import BOOLS, DTYPES, I64
 from kina.errors import KinaToolchainError
 from kina.ops import ELEMENTWISE, OPS, REDUCTIONS, Family, Op
 from kina.passes.lower_kina import LowerKina
-from kina.rules import Attributes, without_axis
+from kina.rules.parts import Attributes, without_axis
 from kina.types import Dim, TensorType
 
 SHAPES: tuple[tuple[Dim, ...], ...] = (

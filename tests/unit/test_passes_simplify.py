@@ -21,7 +21,7 @@ from kina.errors import KinaIndexError
 from kina.ops import OPS
 from kina.passes.simplify_kina import SimplifyKina
 from kina.reference import evaluate
-from kina.rules import Attributes, RuleError, without_axis
+from kina.rules.parts import Attributes, RuleError, without_axis
 from kina.types import Dim, TensorType
 
 SEEDS = range(60)

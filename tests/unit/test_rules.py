@@ -6,7 +6,8 @@ import pytest
 
 from kina.dtypes import ANY, BOOL, BOOLS, DTYPES, F32, FREM, I32, I64, INTS, NUMERIC
 from kina.ops import OPS, REDUCTIONS, Family
-from kina.rules import Attribute, RuleError, infer
+from kina.rules.infer import infer
+from kina.rules.parts import Attribute, RuleError
 from kina.types import Dim, Placement, TensorType
 
 HOST, DEVICE = Placement.HOST, Placement.DEVICE

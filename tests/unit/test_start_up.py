@@ -42,7 +42,7 @@ COMPILER = {
     "kina.backend.codegen",
     "kina.frontend.lexer",
     "kina.frontend.typed",
-    "kina.rules",
+    "kina.rules.infer",
     "kina.reference",
 }
 

@@ -24,7 +24,7 @@ from kina.passes.vjp.chosen import CERTAIN
 from kina.passes.vjp.elementwise import ELEMENTWISE
 from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
-from kina.requirements import OF_SOMETHING, REDUCTIONS_OF_SOMETHING
+from kina.rules.requirements import OF_SOMETHING, REDUCTIONS_OF_SOMETHING
 from kina.types import Placement, TensorType
 
 COMPOSITE = {name for name, op in OPS.items() if op.composite}

@@ -8,13 +8,13 @@ from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from kina.calls import bind
 from kina.dialects.call import CallOp
 from kina.dialects.callee import kina_types
 from kina.dialects.types import IRTensor, from_ir
 from kina.passes.builder import Builder
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.storage import storage_type
+from kina.rules.calls import bind
 from kina.types import Dim
 
 SIZES = "symbol_sizes"

@@ -25,7 +25,7 @@ from kina.passes.lowering.generic import generic, whole
 from kina.passes.lowering.ordered import from_images, image_of, image_with_nan
 from kina.passes.lowering.shaping import reshape
 from kina.passes.lowering.storage import compute_element, load, storage_element, store
-from kina.rules import without_axis
+from kina.rules.parts import without_axis
 from kina.types import Dim, TensorType
 
 Form: TypeAlias = Callable[[Lowering, ReductionOp, DType, tuple[Dim, ...]], SSAValue]

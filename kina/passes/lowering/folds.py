@@ -11,11 +11,11 @@ from xdsl.ir import Block, SSAValue
 from kina.dialects.callee import kina_types
 from kina.dialects.fold import FoldOp
 from kina.dialects.types import from_ir
-from kina.folds import layer_of
 from kina.passes.builder import Builder
 from kina.passes.lowering.calls import cast_to, name_sizes
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.storage import storage_type
+from kina.rules.folds import layer_of
 from kina.types import Dim
 
 

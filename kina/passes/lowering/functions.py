@@ -34,7 +34,7 @@ from kina.passes.lowering.places import refusal
 from kina.passes.lowering.storage import storage_type
 from kina.passes.lowering.table import LOWERINGS
 from kina.passes.lowering.updates import Updates
-from kina.requirements import Requirement
+from kina.rules.requirements import Requirement
 from kina.status import BAD_SIZE, STATUS
 from kina.types import Dim, Placement
 from kina.types import TensorType as KinaType

@@ -26,7 +26,7 @@ from kina.passes.lowering.ordered import (
 from kina.passes.lowering.shaping import reshape
 from kina.passes.lowering.storage import compute_element, load, storage_element, store
 from kina.passes.notes import NAN_ELSEWHERE
-from kina.rules import without_axis
+from kina.rules.parts import without_axis
 from kina.types import Dim
 
 NAN_IMAGES = {"max": TOP, "min": BOTTOM}

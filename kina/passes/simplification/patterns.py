@@ -19,8 +19,8 @@ from kina.dialects.layout import CheckWindowOp, OverwriteOp, SliceOp, UpdateOp, 
 from kina.dialects.shaping import BroadcastOp, ShapingOp
 from kina.dialects.types import from_ir
 from kina.dtypes import DType
-from kina.layout_rules import always_fits
-from kina.rules import broadcastable
+from kina.rules.layout import always_fits
+from kina.rules.parts import broadcastable
 from kina.types import Dim
 
 

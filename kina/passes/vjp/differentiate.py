@@ -10,7 +10,6 @@ from xdsl.ir import Block, Region
 
 from kina.dialects.callee import kina_types, size_parameters
 from kina.dialects.types import to_ir
-from kina.gradients import takes_cotangent, vjp_operands, vjp_results
 from kina.passes.inline_calls import copied_body
 from kina.passes.tensor_builder import type_of
 from kina.passes.vjp import pullbacks
@@ -19,6 +18,7 @@ from kina.passes.vjp.chosen import settled
 from kina.passes.vjp.ports import Library, Work
 from kina.passes.vjp.refusals import ContestFlow
 from kina.passes.vjp.reverse import Reverse, Seed
+from kina.rules.gradients import takes_cotangent, vjp_operands, vjp_results
 
 
 def differentiate(library: Library, function: FuncOp, wrt: Sequence[int]) -> FuncOp:

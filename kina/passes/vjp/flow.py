@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from kina.dialects.fold import FoldOp
-from kina.folds import settle
 from kina.passes.inline_calls import CALLS, USES, callee_name
 from kina.passes.tensor_builder import type_of
+from kina.rules.folds import settle
 
 T = TypeVar("T")
 

@@ -17,7 +17,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from kina.dialects.callee import kina_types
 from kina.dialects.fold import FoldOp
 from kina.dialects.types import to_ir
-from kina.folds import stack_of
 from kina.passes.inline_calls import callee_name, copied_body
 from kina.passes.tensor_builder import type_of
 from kina.passes.vjp.builder import GradientBuilder, Share
@@ -33,6 +32,7 @@ from kina.passes.vjp.ports import (
     parameter,
     total,
 )
+from kina.rules.folds import stack_of
 from kina.types import TensorType
 
 

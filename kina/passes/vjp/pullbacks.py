@@ -16,7 +16,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from kina.calls import bind, substitute
 from kina.dialects.callee import kina_types, size_parameters
 from kina.dialects.types import to_ir
 from kina.dims import symbols_of
@@ -37,6 +36,7 @@ from kina.passes.vjp.ports import (
     total,
 )
 from kina.passes.vjp.reverse import Reverse
+from kina.rules.calls import bind, substitute
 from kina.types import TensorType
 
 T = TypeVar("T")

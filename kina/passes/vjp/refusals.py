@@ -11,11 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from kina.dialects.elementwise import StopGradientOp
 from kina.dialects.reduce import ReductionOp
 from kina.errors import Diagnostic, KinaTypeError
-from kina.gradients import refusal
 from kina.ops import CONTESTS
 from kina.passes.lowering.places import span_of
 from kina.passes.tensor_builder import type_of
 from kina.passes.vjp.flow import Flow
+from kina.rules.gradients import refusal
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from helpers.inputs import PROFILES, random_array
 from kina.dims import evaluate
 from kina.dtypes import DTYPES, I64, DType
 from kina.ops import OPS, REDUCTIONS
-from kina.rules import Attribute, infer
+from kina.rules.infer import infer
+from kina.rules.parts import Attribute
 from kina.types import Dim, TensorType
 
 SHAPES: tuple[tuple[int, ...], ...] = (

@@ -14,9 +14,9 @@ from helpers.float64 import evaluate64
 from helpers.ir import function
 from kina.dialects.types import from_ir, to_ir
 from kina.dialects.vjp import VjpOp
-from kina.gradients import vjp_operands, vjp_results
 from kina.passes.inline_calls import InlineCalls
 from kina.passes.transform_ad import TransformAd
+from kina.rules.gradients import vjp_operands, vjp_results
 
 STEPS = (1e-5, 2e-5)
 """Two sizes of step: where their differences disagree, the function is not smooth nearby."""

@@ -8,7 +8,8 @@ from helpers.cases import expression_of
 from helpers.choose import Chooser
 from kina.dtypes import DTYPES, I64
 from kina.ops import OPS, REDUCTIONS
-from kina.rules import Attribute, RuleError, infer
+from kina.rules.infer import infer
+from kina.rules.parts import Attribute, RuleError
 from kina.types import Dim, Placement, TensorType
 
 SIZES: tuple[Dim, ...] = (1, 2, 3, 4, 8, 64, "N", "M")

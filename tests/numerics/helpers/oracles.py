@@ -17,7 +17,7 @@ from helpers.philox import random_uniform
 from helpers.rounding import round_f32_integer, round_small
 from kina.arrays import numpy_dtype
 from kina.dtypes import I64, DType
-from kina.rules import Attributes
+from kina.rules.parts import Attributes
 from kina.types import TensorType
 
 EPSILON = 2.0**-24

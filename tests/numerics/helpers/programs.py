@@ -14,7 +14,7 @@ from helpers.literals import LITERALS, NUMBERS, literal_array
 from kina.contraction import matmul_mismatch
 from kina.dtypes import DTYPES, I64, NUMERIC
 from kina.ops import CONTESTS, OPS, REDUCTIONS, Family
-from kina.rules import Attribute
+from kina.rules.parts import Attribute
 from kina.types import Dim, TensorType
 
 SIZES = (1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70)

@@ -1,6 +1,6 @@
 """The type rule of a call: the callee's symbols, bound to dimensions of the caller.
 
-A leaf beside `kina.rules`, used by the dialect's call operation and by inlining.
+Used by the dialect's call operation and by inlining.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from kina.dims import Dim, DimError, is_derived, is_possible, is_symbol, symbols_of
 from kina.dims import substitute as substitute_dim
-from kina.rules import RuleError
+from kina.rules.parts import RuleError
 from kina.types import TensorType, format_dims
 
 Binding = Mapping[str, Dim]

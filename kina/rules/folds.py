@@ -1,6 +1,6 @@
 """The type rule of a fold: a function applied layer after layer, to slices of its operands.
 
-A leaf beside `kina.calls`, used by the type checker and by the dialect's `kina.fold`.
+Used by the type checker and by the dialect's `kina.fold`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kina.calls import bind
-from kina.rules import RuleError
+from kina.rules.calls import bind
+from kina.rules.parts import RuleError
 from kina.types import Dim, TensorType
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """What a function requires of run-time sizes, beyond what its types say.
 
 Any size may be 0 where the result has a meaning. The largest of no elements has none, nor has a
-size below 0: such calls are refused before anything is computed. A leaf beside `kina.calls`.
+size below 0: such calls are refused before anything is computed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from kina.dims import Dim, evaluate, may_be_negative, subtract, symbols_of, terms_of
 from kina.dtypes import DType
-from kina.rule_parts import Attributes, axis_of
-from kina.selection_rules import k_of
+from kina.rules.parts import Attributes, axis_of
+from kina.rules.selection import k_of
 from kina.types import TensorType, format_dims
 
 OF_SOMETHING: Mapping[str, bool] = {

@@ -1,6 +1,6 @@
 """The type rules of counting and layout: iota, transpose, slice, concat, update.
 
-A leaf beside `kina.rules`. A window is a range of one axis: `slice` reads it, `update` writes it;
+A window is a range of one axis: `slice` reads it, `update` writes it;
 where it starts may be known at run time only, and is then checked like an index.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kina.dims import DimError, add, is_negative, may_be_negative, subtract
 from kina.dtypes import I64
 from kina.ops import Op
-from kina.rule_parts import Attributes, RuleError, axis_of, check_axis, dims_of, without_axis
+from kina.rules.parts import Attributes, RuleError, axis_of, check_axis, dims_of, without_axis
 from kina.types import Dim, TensorType, format_dims
 
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kina import layout_rules
 from kina.contraction import Contraction, matmul_loops, matmul_mismatch, result_dims
 from kina.dims import DimError, multiply
 from kina.dtypes import BOOLS, DTYPES, I64, INTS, DType
 from kina.ops import OPS, REDUCTIONS, Family, Op
-from kina.random_rules import random_uniform
-from kina.rule_elementwise import check_dtypes, choice, comparison, same_type
-from kina.rule_fibers import logsumexp, norm
-from kina.rule_parts import (
-    Attribute,
+from kina.rules import layout
+from kina.rules.elementwise import check_dtypes, choice, comparison, same_type
+from kina.rules.fibers import logsumexp, norm
+from kina.rules.parts import (
     Attributes,
-    Blame,
     RuleError,
     axis_of,
     broadcastable,
@@ -31,20 +28,9 @@ from kina.rule_parts import (
     one_of,
     without_axis,
 )
-from kina.selection_rules import top_k
+from kina.rules.random import random_uniform
+from kina.rules.selection import top_k
 from kina.types import Dim, TensorType, format_dims
-
-__all__ = [
-    "Attribute",
-    "Attributes",
-    "Blame",
-    "RuleError",
-    "broadcastable",
-    "check_axis",
-    "check_host",
-    "infer",
-    "without_axis",
-]
 
 
 def infer(name: str, operands: Sequence[TensorType], attributes: Attributes) -> TensorType:
@@ -246,9 +232,9 @@ _RULES: dict[str, Rule] = {
     "gather": _gather,
     "reshape": _reshape,
     "logsumexp": logsumexp,
-    "iota": layout_rules.iota,
-    "transpose": layout_rules.transpose,
-    "slice": layout_rules.slice_,
-    "concat": layout_rules.concat,
-    "update": layout_rules.update,
+    "iota": layout.iota,
+    "transpose": layout.transpose,
+    "slice": layout.slice_,
+    "concat": layout.concat,
+    "update": layout.update,
 }

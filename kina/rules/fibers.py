@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from kina.ops import Op
-from kina.rule_parts import Attributes, RuleError, axis_of, check_axis, without_axis
+from kina.rules.parts import Attributes, RuleError, axis_of, check_axis, without_axis
 from kina.types import TensorType, format_dims
 
 

@@ -1,13 +1,13 @@
 """The type rule of reverse mode: what `reverseMode` of a function takes and returns.
 
-A leaf beside `kina.calls`, used by the type checker and by the dialect's `kina.vjp`.
+Used by the type checker and by the dialect's `kina.vjp`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kina.rules import RuleError
+from kina.rules.parts import RuleError
 from kina.types import TensorType
 
 

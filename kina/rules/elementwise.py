@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kina.dtypes import BOOL, BOOLS, DType
 from kina.ops import Op
-from kina.rule_parts import Attributes, RuleError, broadcastable
+from kina.rules.parts import Attributes, RuleError, broadcastable
 from kina.types import Dim, TensorType, format_dims
 
 

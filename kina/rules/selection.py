@@ -1,4 +1,4 @@
-"""The type rule of top_k, a leaf beside `kina.rules`."""
+"""The type rule of top_k."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kina.dims import MAX_SIZE
 from kina.dtypes import I64
 from kina.ops import Op
-from kina.rule_parts import Attributes, RuleError, axis_of, check_axis
+from kina.rules.parts import Attributes, RuleError, axis_of, check_axis
 from kina.types import TensorType, format_dims
 
 
@@ -15,7 +15,7 @@ def top_k(op: Op, operands: Sequence[TensorType], attributes: Attributes) -> Ten
     """The places of the best elements, I64, as many as k at the axis.
 
     The values have the same shape and the operand's dtype. A symbolic size is compared with k at
-    the call (`kina.requirements`).
+    the call (`kina.rules.requirements`).
     """
     operand, axis = operands[0], axis_of(attributes)
     check_axis(op.name, axis, operand.dims)

@@ -1,4 +1,4 @@
-"""The type rule of random numbers, a leaf beside `kina.rules`."""
+"""The type rule of random numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kina.dtypes import F32, I64
 from kina.ops import Op
-from kina.rule_parts import Attributes, RuleError, dims_of
+from kina.rules.parts import Attributes, RuleError, dims_of
 from kina.types import TensorType
 
 SEED = TensorType(I64, (2,))
