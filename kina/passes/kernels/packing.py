@@ -1,7 +1,7 @@
 """Parts of the factors copied to where tiles find them, as F32.
 
-The left factor, where rows lie along k: row after row, a whole number of lines and one more apart,
-so that no two of them meet in a cache. Elsewhere: for each k the rows of a tile.
+The left factor, where rows lie along k: row after row, an odd number of lines apart, so that no two
+of a tile meet in a cache. Elsewhere: for each k the rows of a tile.
 The right factor: for each k the columns of a panel; where they lie along k, squares of them are
 transposed in registers.
 
@@ -47,8 +47,13 @@ class Packing:
     def left_size(self) -> int:
         """Elements of a block of the left factor."""
         if self.factors.left_is_along:
-            return self.rows * (self.depth + VECTOR)
+            return self.rows * self._row_size
         return -(-self.rows // self.height) * self._slot
+
+    @property
+    def _row_size(self) -> int:
+        """Elements from a row to the next one."""
+        return (-(-self.depth // VECTOR) | 1) * VECTOR
 
     @property
     def panel_size(self) -> int:
@@ -72,12 +77,12 @@ class Packing:
     @property
     def steps(self) -> tuple[int, int]:
         """Elements from a row of a tile to the next one, and from k to k."""
-        return (self.depth + VECTOR, 1) if self.factors.left_is_along else (1, self._across)
+        return (self._row_size, 1) if self.factors.left_is_along else (1, self._across)
 
     def tile(self, ops: Ops, room: Room, row: Count) -> Count:
         """Where a tile begins whose first row is that one of its block."""
         if self.factors.left_is_along:
-            return ops.plus(room.left, ops.times(row, self.depth + VECTOR))
+            return ops.plus(room.left, ops.times(row, self._row_size))
         slot = ops.times(ops.divide(row, self.height), self._slot)
         return ops.plus(ops.plus(room.left, slot), ops.remainder(row, self.height))
 
@@ -101,7 +106,7 @@ class Packing:
     def _row(self, ops: Ops, room: Room, places: Places, row: SSAValue, depth: Count) -> None:
         factors = self.factors
         here = factors.at_row(ops, places, row)
-        start = ops.plus(room.left, ops.times(row, self.depth + VECTOR))
+        start = ops.plus(room.left, ops.times(row, self._row_size))
 
         def piece(inside: Ops, k: Count, present: Count) -> None:
             there = self._at(inside, here, k)
