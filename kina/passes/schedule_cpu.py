@@ -21,7 +21,7 @@ from kina.passes.builder import Builder
 from kina.passes.scheduling.blocks import launch_pipeline
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
-from kina.passes.scheduling.graph import base_of, shape_of
+from kina.passes.scheduling.graph import base_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
@@ -106,7 +106,7 @@ def _schedule_block(caller: Caller, block: Block) -> None:
     _forget_bodies(plan)
     _erase_unused(block)
     for op in list(block.ops):
-        if isinstance(op, tensor.EmptyOp) and shape_of(op.tensor):
+        if isinstance(op, tensor.EmptyOp):
             caller.buffers.own(op)
     _erase_unused(block)
 

@@ -109,3 +109,22 @@ def test_kernels_are_loops_over_memory() -> None:
     for kernel in kernels:
         for word in ("linalg.", "tensor.", "memref.alloc("):
             assert word not in kernel
+
+
+SMALL_CHECKS = """let nll = fn(x: tensor<F32, [1, 4, 8]>, t: tensor<I64, [1, 4]>)
+  -> tensor<F32, [1, 4]> {
+  -x.log_softmax(axis=2).take_along_axis(t, axis=2)
+}
+let rows = fn(x: tensor<F32, [8, 3]>, t: tensor<I64, [2]>) -> tensor<F32, [2, 3]> {
+  gather(x + gather(x, tensor<I64, [8]>(7, 6, 5, 4, 3, 2, 1, 0)), t)
+}
+"""
+
+
+@BOTH
+@pytest.mark.parametrize("program", [source(FEW), SMALL_CHECKS], ids=["few", "checks"])
+def test_nothing_is_allocated_where_nobody_frees(program: str, fast: bool) -> None:
+    """What bufferization would allocate by itself is never freed: there is nothing of that."""
+    code, _ = lowered(program, fast=fast)
+    made = codegen.to_llvm_ir(code).count(" = call ptr @malloc(")
+    assert made == code.count(" = memref.alloc(")
