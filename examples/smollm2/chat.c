@@ -4,8 +4,9 @@
  *     cc -std=c99 -O2 chat.c -o chat -L. -lsmollm2 -lm -Wl,-rpath,'$ORIGIN'
  *     echo 504 3575 282 4649 314 | ./chat FILE.safetensors 32
  *
- * The library may be one of f32.kina or bf16.kina. Capacity is that of the caches: 2048 tokens, or
- * the third argument. What is wrong is said on one line, and the status is then 1.
+ * The library may be one of f32.kina or bf16.kina, and with -DI8 one of i8.kina. Capacity is that of
+ * the caches: 2048 tokens, or the third argument. What is wrong is said on one line, and the status
+ * is then 1.
  */
 
 #include <math.h>
@@ -39,6 +40,7 @@ static void *room(uint64_t count, size_t size) {
 
 /* The weights file: a header of JSON, of which this reads the little that safetensors has. */
 
+static const char *const dtypes[] = {[1] = "I8", [2] = "BF16", [4] = "F32"}; /* by bytes */
 static char *header, *data;
 static uint64_t data_size;
 
@@ -134,7 +136,7 @@ static void open_weights(void) {
     fclose(file);
 }
 
-/* A tensor of so many bytes per element; a size of 0 is unknown, and set. */
+/* A tensor of elements of so many bytes; a size of 0 is unknown, and set. */
 static void *tensor(const char *name, int bytes, uint64_t *shape, int rank) {
     uint64_t sizes[RANK], place[2], size = (uint64_t)bytes;
     char *start, *entry = member(header, name);
@@ -144,9 +146,9 @@ static void *tensor(const char *name, int bytes, uint64_t *shape, int rank) {
     char *offsets = member(entry, "data_offsets");
     if (!dtype || !dims || !offsets) damaged();
     string(dtype, &start, &length);
-    if (strncmp(start, bytes == 4 ? "F32\"" : "BF16\"", bytes == 4 ? 4 : 5))
+    if (length != strlen(dtypes[bytes]) || strncmp(start, dtypes[bytes], length))
         fail("%s: tensor %s is %.*s, expected %s", file_name, name, (int)length, start,
-             bytes == 4 ? "F32" : "BF16");
+             dtypes[bytes]);
     int fits = integers(dims, sizes, RANK) == rank;
     for (int axis = 0; fits && axis < rank; axis++) {
         if (!shape[axis]) shape[axis] = sizes[axis];
@@ -164,23 +166,36 @@ static void *tensor(const char *name, int bytes, uint64_t *shape, int rank) {
 
 static uint64_t vocabulary, layers;
 
-static void *matrix(const char *name, int bytes, uint64_t inputs, uint64_t outputs) {
-    uint64_t shape[] = {layers, inputs, outputs};
-    return tensor(name, bytes, shape, 3);
-}
+/* A matrix of the model: its elements, and in I8 the scales of its outputs. */
+#ifdef I8
+#define READ(field, name, shape, rank, outputs)                          \
+    do {                                                                 \
+        w->field.values = tensor(name ".values", 1, shape, rank);        \
+        uint64_t scales[] = {layers, outputs};                           \
+        w->field.scale =                                                 \
+            tensor(name ".scale", 4, scales + 3 - (rank), (rank) - 1);   \
+    } while (0)
+#else
+#define READ(field, name, shape, rank, outputs) \
+    w->field = tensor(name, sizeof *w->field, shape, rank)
+#endif
+#define MATRIX(field, inputs, outputs)                           \
+    do {                                                         \
+        uint64_t shape[] = {layers, inputs, outputs};            \
+        READ(layers.field, "layers." #field, shape, 3, outputs); \
+    } while (0)
 
 static void read_model(kina_Model *w) {
     uint64_t embedding[] = {0, 576}, norms[] = {0, 576}, norm[] = {576};
-    const int bytes = sizeof *w->embedding;
-    w->embedding = tensor("embedding", bytes, embedding, 2);
+    READ(embedding, "embedding", embedding, 2, embedding[0]);
     w->layers.attention_norm = tensor("layers.attention_norm", 4, norms, 2);
     w->layers.mlp_norm = tensor("layers.mlp_norm", 4, norms, 2);
     w->norm = tensor("norm", 4, norm, 1);
     vocabulary = embedding[0], layers = norms[0];
-    w->layers.qkv = matrix("layers.qkv", bytes, 576, 960);
-    w->layers.o = matrix("layers.o", bytes, 576, 576);
-    w->layers.gate_up = matrix("layers.gate_up", bytes, 576, 3072);
-    w->layers.down = matrix("layers.down", bytes, 1536, 576);
+    MATRIX(qkv, 576, 960);
+    MATRIX(o, 576, 576);
+    MATRIX(gate_up, 576, 3072);
+    MATRIX(down, 1536, 576);
 }
 
 /* One conversation. */

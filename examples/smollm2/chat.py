@@ -9,14 +9,13 @@ The weights are converted once, into the user's cache folder; the program is com
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from convert import convert, tokenizer_file, weights_file
-from model import VARIANTS, FullError, Greedy, Sampler, SmolLM2, generate, load
+from model import VARIANTS, FullError, Greedy, Sampler, Sampling, SmolLM2, generate, load
 from published import Tokens, find
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -27,6 +26,37 @@ SCREEN = Console(stderr=True)
 """Where all shows but the answers."""
 
 
+RANGES = {
+    "temperature": (0.01, 100),
+    "top_k": (1, 40),
+    "top_p": (0, 1),
+    "min_p": (0, 1),
+    "repetition_penalty": (0.01, 100),
+    "seed": (-(2**63), 2**63 - 1),
+}
+"""What the options of sampling may be."""
+
+
+def drawing(parser: argparse.ArgumentParser) -> None:
+    """The options of `Sampling`."""
+    how, group = Sampling(), parser.add_argument_group("how tokens are drawn")
+    group.add_argument("--temperature", type=float, default=how.temperature)
+    group.add_argument("--top-k", type=int, default=how.top_k, help="of so many, 40 at most")
+    group.add_argument("--top-p", type=float, default=how.top_p, help="1: of all")
+    group.add_argument("--min-p", type=float, default=how.min_p, help="0: of all")
+    group.add_argument(
+        "--repetition-penalty", type=float, default=how.repetition_penalty, help="1: none"
+    )
+    group.add_argument("--seed", type=int, default=how.seed)
+
+
+def chooser(options: argparse.Namespace) -> Greedy | Sampler:
+    """What chooses tokens."""
+    if options.greedy:
+        return Greedy()
+    return Sampler(Sampling(**{name: getattr(options, name) for name in RANGES}))
+
+
 def parse_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -35,14 +65,15 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--weights", choices=VARIANTS, default="bf16")
     parser.add_argument("--prompt", help="answer this once, and end")
     parser.add_argument("--greedy", action="store_true", help="always the most probable token")
-    parser.add_argument("--temperature", type=float, default=0.4)
-    parser.add_argument("--seed", type=int, default=0, help="of the tokens that are drawn")
+    drawing(parser)
     parser.add_argument("--limit", type=int, default=400, help="the most tokens of an answer")
     parser.add_argument("--capacity", type=int, default=2048, help="tokens of a conversation")
     parser.add_argument("--file", type=Path, help="weights to use in place of the converted ones")
     options = parser.parse_args()
-    if not 0 < options.temperature < math.inf:
-        parser.error("expected a finite temperature > 0")
+    for name, (least, most) in RANGES.items():
+        if not least <= getattr(options, name) <= most:
+            option = name.replace("_", "-")
+            parser.error(f"--{option} {getattr(options, name)}: expected {least} to {most}")
     if options.limit < 1 or not 1 <= options.capacity <= 8192:
         parser.error("expected a limit of 1 or more, and a capacity from 1 to 8192")
     if options.prompt is not None and not options.prompt.strip():
@@ -151,11 +182,11 @@ def main() -> int:
     try:
         weights = prepare(options.weights, options.file)
         model = opened(options.weights, weights, options.capacity)
+        tokens, choose = Tokens(tokenizer_file()), chooser(options)
     except (WeightsError, ValueError, OSError) as error:
         print(f"chat.py: {error}", file=sys.stderr)
         return 1
-    choose = Greedy() if options.greedy else Sampler(options.temperature, options.seed)
-    chat = Chat(model, Tokens(tokenizer_file()), choose, options.limit)
+    chat = Chat(model, tokens, choose, options.limit)
     for prompt in prompts(options.prompt):
         try:
             chat.answer(prompt)

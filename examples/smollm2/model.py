@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ EOS = 2
 """The token that ends a turn."""
 BATCH = 256
 """The most tokens that one call takes."""
+BLOCKS = 10
+"""Of random numbers, for a token that is drawn."""
 
 
 class FullError(ValueError):
@@ -85,23 +88,57 @@ class SmolLM2:
 class Greedy:
     """The most probable token; of several, the one with the lowest number."""
 
+    def begin(self) -> None:
+        """Nothing: what was chosen before does not count."""
+
     def __call__(self, logits: Array) -> int:
         """One token."""
         return int(logits[0].argmax())
 
 
-class Sampler:
-    """A token drawn from softmax(logits / temperature); the same seed gives the same tokens."""
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn; the same seed gives the same ones."""
 
-    def __init__(self, temperature: float, seed: int) -> None:
-        self._draw = kina.load(HERE.parent / "sampling" / "gumbel.kina").gumbel
-        self._temperature, self._key, self._offset = np.float32(temperature), seed, 0
+    temperature: float = 0.4
+    top_k: int = 40
+    """Of so many tokens, 40 at most."""
+    top_p: float = 0.9
+    """Of the most probable ones that have this probability together; 1: of all."""
+    min_p: float = 0.05
+    """Of those that are so many times as probable as the most probable one."""
+    repetition_penalty: float = 1.1
+    """1: what the answer has said already is as likely as before."""
+    seed: int = 0
+
+
+class Sampler:
+    """A token drawn by `sampling/sampler.kina`."""
+
+    def __init__(self, how: Sampling) -> None:
+        self._sample = kina.load(HERE.parent / "sampling" / "sampler.kina").sample
+        self._settings = {
+            "penalty": np.float32(how.repetition_penalty),
+            "temperature": np.float32(how.temperature),
+            "k": np.int64(how.top_k),
+            # Rounded, the probabilities before a token may add up to 1.
+            "p": np.float32(how.top_p if how.top_p < 1 else 2),
+            "share": np.float32(how.min_p),
+        }
+        self._key, self._offset = how.seed, 0
+        self._seen: Array | None = None
+
+    def begin(self) -> None:
+        """An answer: nothing of it has been said."""
+        self._seen = None
 
     def __call__(self, logits: Array) -> int:
         """One token."""
+        seen = np.zeros(logits.shape, np.bool_) if self._seen is None else self._seen
         seed = np.array([self._key, self._offset])
-        self._offset += -(-logits.size // 4)
-        return int(self._draw(logits, self._temperature, seed)[0])
+        self._offset += BLOCKS
+        tokens, self._seen = self._sample(logits, seen, self._settings, seed)
+        return int(tokens[0])
 
 
 def generate(
@@ -109,6 +146,7 @@ def generate(
 ) -> Iterator[int]:
     """What follows: up to `limit` tokens, until the turn ends or the caches are full."""
     logits = model.feed(ids)
+    choose.begin()
     for left in range(limit - 1, -1, -1):
         token = choose(logits)
         yield token

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import kina
 
 SAMPLER = Path(__file__).resolve().parents[1] / "sampling" / "sampler.kina"
+TOP_K = 40
 STEP = 1 << 20
 """Blocks of random numbers from one byte to the next: the sampler takes 10 for each story."""
 
@@ -25,7 +26,8 @@ def continue_stories(
 ) -> list[bytes]:
     """Each prompt and `size` bytes; what has occurred in a story is less likely in it."""
     sample = kina.load(SAMPLER).sample
-    numbers = {name: np.float32(value) for name, value in settings.items()}
+    numbers: dict[str, object] = {name: np.float32(value) for name, value in settings.items()}
+    numbers["k"] = np.int64(TOP_K)
     seen: NDArray[np.bool_] = np.zeros((len(prompts), BYTES), bool)
     for row, prompt in enumerate(prompts):
         seen[row, list(prompt)] = True

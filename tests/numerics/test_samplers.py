@@ -24,6 +24,7 @@ class Settings(NamedTuple):
 
     penalty: float = 1.0
     temperature: float = 1.0
+    k: int = 40
     p: float = 2.0
     share: float = 0.0
 
@@ -93,12 +94,14 @@ def draw(scores: Array, kept: Array, tokens: Array, seed: Array = SEED) -> Array
 
 def sample(logits: Array, seen: Array, settings: Settings, k: int, seed: Array = SEED) -> Array:
     z, tokens = ranked(tempered(penalised(logits, seen, settings.penalty), settings.temperature), k)
-    kept = nucleus(softmax(z), settings.p) & (np.exp(z) >= np.float32(settings.share))
-    return draw(z, kept, tokens, seed)
+    largest = np.arange(k) < settings.k
+    within = nucleus(softmax(np.where(largest, z, -np.inf)), settings.p)
+    return draw(z, largest & within & (np.exp(z) >= np.float32(settings.share)), tokens, seed)
 
 
-def numbers(settings: Settings) -> dict[str, np.float32]:
-    return {name: np.float32(value) for name, value in settings._asdict().items()}
+def numbers(settings: Settings) -> dict[str, Any]:
+    kinds = {int: np.int64, float: np.float32}
+    return {name: kinds[type(value)](value) for name, value in settings._asdict().items()}
 
 
 def logits_of(rows: int, size: int, kind: str = "plain") -> Array:
@@ -126,6 +129,8 @@ WAYS = (
     Settings(penalty=2.0, share=0.3),
     Settings(p=1e-3),
     Settings(share=1.0),
+    Settings(k=5, p=0.83),
+    Settings(k=1),
 )
 
 

@@ -181,7 +181,7 @@ def test_small_weights(
 ) -> None:
     """In BF16 only the weights are rounded; in I8 the activations are too."""
     path = written(tmp_path, example, variant)
-    model = example["model"].load(variant, path, 70)
+    model = example["model"].load(variant, path, 100)
     held = dict(MODEL)
     for name in [name for name in MODEL if not name.endswith("norm")]:
         values, scale = quantised(MODEL[name])
@@ -191,6 +191,27 @@ def test_small_weights(
     logits = model.score(IDS)
     assert np.sqrt(np.square(logits - wanted).mean()) < error * np.sqrt(np.square(wanted).mean())
     assert in_parts(model, [1] * 20 + [50]) == [row.tobytes() for row in (*logits[:20], logits[69])]
+    said_by(compiled(tmp_path, variant), path, model, example["model"])
+
+
+def test_sampled_tokens(f32: Path, example: dict[str, ModuleType]) -> None:
+    """A seed gives the same tokens again; one candidate is the greedy one; a penalty forbids."""
+    module = example["model"]
+    model = module.load("f32", f32, 100)
+
+    def drawn(**how: Any) -> list[int]:
+        model.seen = 0
+        choose = module.Sampler(module.Sampling(temperature=5.0, min_p=0, **how))
+        return list(module.generate(model, IDS, choose, 12, stop=False))
+
+    first = drawn(top_p=1, seed=3)
+    assert first == drawn(top_p=1, seed=3)
+    assert first != drawn(top_p=1, seed=4)
+    model.seen = 0
+    greedy = list(module.generate(model, IDS, module.Greedy(), 12, stop=False))
+    assert drawn(top_k=1, repetition_penalty=1) == greedy
+    assert drawn(top_p=0, repetition_penalty=1) == greedy
+    assert len(set(drawn(repetition_penalty=1e6))) == 12
 
 
 def damaged(good: Path, folder: Path) -> dict[str, tuple[Path, str]]:
@@ -227,19 +248,34 @@ def damaged(good: Path, folder: Path) -> dict[str, tuple[Path, str]]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """chat.c for F32."""
+    return compiled(tmp_path_factory.mktemp("c"), "f32")
+
+
+def compiled(folder: Path, variant: str) -> Path:
     """chat.c, linked with the library that Python uses."""
-    folder = tmp_path_factory.mktemp("c")
-    built = build(Source.read(EXAMPLE / "f32.kina"), Options())  # which is in the cache by now
+    built = build(Source.read(EXAMPLE / f"{variant}.kina"), Options())  # which is in the cache
     library = folder / "libsmollm2.so"
     library.write_bytes(built.library.read_bytes())
     (folder / "libsmollm2.h").write_text(header(built.functions))
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+    strict += ["-DI8"] if variant == "i8" else []
     command = ["cc", *strict, "-I", folder, "-o", folder / "chat", EXAMPLE / "chat.c", library]
     done = subprocess.run(
         [*command, "-lm", f"-Wl,-rpath,{folder}"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return folder / "chat"
+
+
+def said_by(program: Path, weights: Path, model: Any, module: ModuleType) -> None:
+    """What the C program writes is what Python does, after one token and after many."""
+    for prompt in (IDS[:1], IDS):
+        model.seen = 0
+        wanted = list(module.generate(model, prompt, module.Greedy(), 20))
+        assert run(program, weights, "20", "100", ids=prompt) == (
+            0, "".join(f"{token}\n" for token in wanted)
+        )  # fmt: skip
 
 
 def run(program: Path, *arguments: str | Path, ids: Sequence[int]) -> tuple[int, str]:
@@ -255,13 +291,7 @@ def run(program: Path, *arguments: str | Path, ids: Sequence[int]) -> tuple[int,
 
 def test_c_gives_the_same_tokens(program: Path, f32: Path, example: dict[str, ModuleType]) -> None:
     module = example["model"]
-    model = module.load("f32", f32, 100)
-    for prompt in (IDS[:1], IDS):
-        model.seen = 0
-        wanted = list(module.generate(model, prompt, module.Greedy(), 20))
-        assert run(program, f32, "20", "100", ids=prompt) == (
-            0, "".join(f"{token}\n" for token in wanted)
-        )  # fmt: skip
+    said_by(program, f32, module.load("f32", f32, 100), module)
 
 
 def test_bad_files_and_prompts(
