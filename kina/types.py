@@ -116,6 +116,9 @@ class RecordType:
         return f"type {self.name} = {{ {shown} }}"
 
     def __str__(self) -> str:
+        pairs = zip(flatten(self.defined), flatten(self), strict=True)
+        if any(was.rank != now.rank for was, now in pairs):
+            return f"{self.name} with a layer axis"
         given = [f"{symbol}={dim}" for symbol, dim in self._sizes().items() if symbol != dim]
         return f"{self.name}<{', '.join(given)}>" if given else self.name
 
@@ -123,9 +126,8 @@ class RecordType:
         """What stands for each symbol of the definition that is a dimension by itself."""
         found: dict[str, Dim] = {}
         for was, now in zip(flatten(self.defined), flatten(self), strict=True):
-            if was.rank == now.rank:
-                pairs = zip(was.dims, now.dims, strict=True)
-                found |= {s: dim for s, dim in pairs if isinstance(s, str) and is_symbol(s)}
+            pairs = zip(was.dims, now.dims, strict=True)
+            found |= {s: dim for s, dim in pairs if isinstance(s, str) and is_symbol(s)}
         return found
 
 

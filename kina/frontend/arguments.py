@@ -18,7 +18,7 @@ from kina.frontend.ast import (
 )
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
-from kina.types import Signature
+from kina.types import Declared, Parameter, Signature, leaves
 
 _FOREIGN_NAMES = {
     "dim": "axis",
@@ -182,3 +182,14 @@ def _plural(word: str, items: Sequence[str]) -> str:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def called_in_messages(declared: Sequence[Declared]) -> list[str]:
+    """What messages call each tensor of a call's arguments."""
+    return [
+        f"argument {position}"
+        if isinstance(wanted, Parameter)
+        else f"field `{leaf.name.partition('.')[2]}` of argument {position}"
+        for position, wanted in enumerate(declared, start=1)
+        for leaf in leaves(wanted)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kina.frontend.arguments import Bound, Shape, bind_arguments, misspelt
+from kina.frontend.arguments import Bound, Shape, bind_arguments, called_in_messages, misspelt
 from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.check_dims import dim_expression, resolve_dim
 from kina.frontend.check_folds import FOLD, FoldChecker
@@ -32,7 +32,6 @@ from kina.rules.parts import Blame, RuleError
 from kina.types import (
     Declared,
     Dim,
-    Parameter,
     RecordParameter,
     RecordType,
     Signature,
@@ -267,7 +266,7 @@ class CallChecker:
         parameters = [parameter.type for parameter in signature.parameters]
         types = [tensor.type for tensor in tensors]
         given = {size.name: dim for size, dim in zip(signature.sizes, sizes, strict=True)}
-        called = _called(signature.declared)
+        called = called_in_messages(signature.declared)
         try:
             binding = bind(signature.name, parameters, types, given, called)
             result = map_tensors(signature.result, lambda type_: substitute(type_, binding))
@@ -314,17 +313,6 @@ def _owner(declared: Sequence[Declared], blame: Blame) -> int:
     assert isinstance(blame, int)
     owners = [i for i, wanted in enumerate(declared) for _ in leaves(wanted)]
     return owners[blame]
-
-
-def _called(declared: Sequence[Declared]) -> list[str]:
-    """What messages call each tensor of a call's arguments."""
-    return [
-        f"argument {position}"
-        if isinstance(wanted, Parameter)
-        else f"field `{leaf.name.partition('.')[2]}` of argument {position}"
-        for position, wanted in enumerate(declared, start=1)
-        for leaf in leaves(wanted)
-    ]
 
 
 def _kind_help(meaning: Meaning) -> str | None:

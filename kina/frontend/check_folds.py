@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kina.frontend.arguments import Bound, Shape, bind_arguments
+from kina.frontend.arguments import Bound, Shape, bind_arguments, called_in_messages
 from kina.frontend.ast import ArgumentValue, Call, Dims, Expr, Items, Name
 from kina.frontend.context import Context, Known
+from kina.frontend.fold_items import Item, Operand, check_arguments, operands_of
 from kina.frontend.meaning import (
     WRONG,
     Meaning,
     RecordValue,
     TupleValue,
     build,
-    flatten,
     type_of,
 )
 from kina.frontend.steps import Step, Steps
@@ -29,7 +29,8 @@ FOLD = "fold"
 _SHAPE = Shape(("block", "x"), ("over", "with"), optional=("with",))
 _BIND = "bind one: let block = fn(x: …, w: …) -> … { … }"
 
-Operand = tuple[Value, Expr]
+Given = tuple[Value | RecordValue, Expr]
+"""An argument, and where it stands."""
 
 
 class FoldChecker:
@@ -46,11 +47,11 @@ class FoldChecker:
         if bound is None:
             return WRONG
         known = self._block(bound["block"])
-        operands: list[list[Operand] | None] = []
+        parts: list[list[Given] | None] = []
         for name in ("x", *_SHAPE.named):
-            operands.append((yield self._operands(name, bound)))
-        found = [part for part in operands if part is not None]
-        if known is None or known.signature is None or len(found) < len(operands):
+            parts.append((yield self._given(name, bound)))
+        found = [part for part in parts if part is not None]
+        if known is None or known.signature is None or len(found) < len(parts):
             return WRONG
         return self._apply(node, known, known.signature, found, bound)
 
@@ -83,8 +84,8 @@ class FoldChecker:
             help_ = self._report.suggest(name, self._context.known)
             self._report.error(f"unknown function `{name}`", node.extent, help=help_)
 
-    def _operands(self, name: str, bound: Bound) -> Steps[list[Operand] | None]:
-        """The tensors of one argument; None after reporting what is wrong with one."""
+    def _given(self, name: str, bound: Bound) -> Steps[list[Given] | None]:
+        """The items of one argument; None after reporting what is wrong with one."""
         node = bound.get(name)
         if node is None:
             return []
@@ -94,16 +95,14 @@ class FoldChecker:
             message = f"{FOLD}: {name} is {kind}, expected {wanted}"
             self._report.error(message, node.extent, help=help_)
             return None
-        found: list[Operand] = []
+        found: list[Given] = []
         wrong = False
         values = node.values if isinstance(node, Items) else (node,)
         for position, value in enumerate(values):
             meaning: Meaning = yield self._check(value)
             what = name if name == "x" else f"{name}[{position}]"
-            if isinstance(meaning, Value):
+            if isinstance(meaning, Value) or (isinstance(meaning, RecordValue) and name != "x"):
                 found.append((meaning, value))
-            elif isinstance(meaning, RecordValue) and name != "x":
-                found += ((item, value) for item in flatten(meaning))
             elif isinstance(meaning, TupleValue | RecordValue):
                 kind, help_ = "a record", "name a field of it"
                 if isinstance(meaning, TupleValue):
@@ -123,24 +122,59 @@ class FoldChecker:
         node: Call,
         known: Known,
         signature: Signature,
-        operands: list[list[Operand]],
+        given: list[list[Given]],
         bound: Bound,
     ) -> Meaning:
-        values = [[value for value, _ in part] for part in operands]
-        types = FoldTypes(*([value.type for value in part] for part in values))
-        parameters = [parameter.type for parameter in signature.parameters]
+        _, over, whole = map(len, given)
+        place = bound["block"] if over else bound["over"]
         try:
-            if signature.sizes:
-                raise RuleError(
-                    f"{signature.name} has the size parameter `{signature.sizes[0].name}`, "
-                    "expected tensors only",
-                    help="a tensor that has the dimension binds its size",
-                )
-            binding = types.bind(signature.name, parameters)
+            check_arguments(signature, over, whole)
+        except RuleError as error:
+            self._report_rule(error, known, signature, place)
+            return WRONG
+        parts = self._operands(known, signature, given)
+        return WRONG if parts is None else self._typed(node, known, signature, parts, place)
+
+    def _operands(
+        self, known: Known, signature: Signature, given: list[list[Given]]
+    ) -> list[list[Operand]] | None:
+        """The tensors of x, `over` and `with`; None after reporting what is of another kind."""
+        declared = iter(signature.declared)
+        parts: list[list[Operand]] = []
+        whole = True
+        for name, items in zip(("x", *_SHAPE.named), given, strict=True):
+            parts.append([])
+            for position, (meaning, node) in enumerate(items):
+                called = name if name == "x" else f"{name}[{position}]"
+                item = Item(meaning, node, called, is_layered=name == "over")
+                try:
+                    parts[-1] += operands_of(item, next(declared))
+                except RuleError as error:
+                    self._report_rule(error, known, signature, node)
+                    whole = False
+        return parts if whole else None
+
+    def _typed(
+        self,
+        node: Call,
+        known: Known,
+        signature: Signature,
+        parts: list[list[Operand]],
+        place: ArgumentValue,
+    ) -> Meaning:
+        values = [[operand.value for operand in part] for part in parts]
+        operands = [operand for part in parts for operand in part]
+        names = [operand.name for operand in operands]
+        types = FoldTypes(*([value.type for value in part] for part in values), names=names)
+        parameters = [parameter.type for parameter in signature.parameters]
+        called = called_in_messages(signature.declared)
+        try:
+            binding = types.bind(signature.name, parameters, called)
             given = map_tensors(signature.result, lambda type_: substitute(type_, binding))
             check_invariant(signature.name, types.carried, flat_types(_first(given)))
         except RuleError as error:
-            self._report_rule(error, known, signature, operands, bound)
+            at = operands[error.blame].node if isinstance(error.blame, int) else place
+            self._report_rule(error, known, signature, at)
             return WRONG
         ((x,), over, whole) = values
         result = _of_layers(given, types.layers())
@@ -151,16 +185,8 @@ class FoldChecker:
         return build(result, iter(results))
 
     def _report_rule(
-        self,
-        error: RuleError,
-        known: Known,
-        signature: Signature,
-        operands: list[list[Operand]],
-        bound: Bound,
+        self, error: RuleError, known: Known, signature: Signature, place: ArgumentValue
     ) -> None:
-        place = bound["block"] if operands[1] else bound["over"]
-        if isinstance(error.blame, int):
-            place = [node for part in operands for _, node in part][error.blame]
         notes = [self._report.note(f"{signature} is defined here", known.name.extent)]
         notes += self._context.scope.declared(place)
         self._report.error(f"{FOLD}: {error.message}", place.extent, notes, error.help)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kina.errors import Diagnostic, KinaError, KinaSyntaxError, Note, Span
-from kina.frontend.report import Report
+from kina.frontend.report import MAX_ERRORS, Report
 from kina.frontend.source import IMPORT, MAX_BYTES, Source
 
 if TYPE_CHECKING:
@@ -89,12 +89,14 @@ def restored(name: str, text: Stored) -> Source:
 def link(source: Source) -> Source:
     """The program with all that it imports; itself if that is nothing.
 
-    Raises `KinaSyntaxError` at an import that cannot be followed.
+    Raises `KinaSyntaxError` at every import that cannot be followed.
     """
     if isinstance(source, LinkedSource) or IMPORT not in source.text:
         return source
     linker = _Linker(source)
     linker.read(source, [])
+    if linker.problems:
+        raise KinaSyntaxError(*linker.shown())
     if len(linker.files) == 1:
         return source
     return LinkedSource(tuple(linker.files), tuple(linker.imports))
@@ -110,6 +112,15 @@ class _Linker:
     known: dict[Path, int] = field(default_factory=dict[Path, int])
     """Where each file that is read stands."""
     size: int = 0
+    problems: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """What is wrong with imports, in the order in which they are followed."""
+
+    def shown(self) -> list[Diagnostic]:
+        """The problems; past `MAX_ERRORS`, only how many more."""
+        shown, left = self.problems[:MAX_ERRORS], len(self.problems) - MAX_ERRORS
+        if left > 0:
+            shown.append(Diagnostic(f"{self.main.name}: and {left} more error{'s' * (left > 1)}"))
+        return shown
 
     def read(self, source: Source, chain: list[tuple[Path, Source]]) -> int:
         """Read what `source` imports, then add it; where it stands."""
@@ -119,9 +130,14 @@ class _Linker:
         tokens = paths_in(tokenize(source, Report(source)))
         if source.path is not None:
             chain = [*chain, (source.path.resolve(), source)]
-        wanted = tuple(dict.fromkeys(self._follow(token, source, chain) for token in tokens))
+        wanted: dict[int, None] = {}
+        for token in tokens:
+            try:
+                wanted[self._follow(token, source, chain)] = None
+            except KinaSyntaxError as error:
+                self.problems += error.diagnostics
         self.files.append(source)
-        self.imports.append(wanted)
+        self.imports.append(tuple(wanted))
         return len(self.files) - 1
 
     def _follow(self, token: Token, source: Source, chain: list[tuple[Path, Source]]) -> int:

@@ -253,7 +253,7 @@ class _ProgramChecker:
         note = self._report.note(f"the result is declared as {expected}", declared)
         message = f"{node.name.name}: {what} has type {found}, expected {expected}"
         message += _differing_field(found, expected)
-        self._report.error(message, at, [note])
+        self._report.error(message, at, [note], _renamed(found, expected))
 
 
 def final(body: Expr) -> Expr:
@@ -285,6 +285,17 @@ def _differing_field(found: Type, expected: Type) -> str:
         if one != other:
             return f": field `{one.name}` has type {one.type}, expected {other.type}"
     return ""
+
+
+def _renamed(found: Type, expected: Type) -> str | None:
+    """Help for a record that has the fields of another one, but not its name."""
+    for one, other in [(found, expected), *zip(_items(found), _items(expected), strict=False)]:
+        if not isinstance(one, RecordType) or not isinstance(other, RecordType):
+            continue
+        if one.name != other.name and one.names == other.names:
+            fields = ", ".join(f"{name}=….{name}" for name in one.names)
+            return f"records of two names are of two types: write {other.name}({fields})"
+    return None
 
 
 def _leaves(record: RecordType) -> list[Parameter]:

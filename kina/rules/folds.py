@@ -6,7 +6,7 @@ Used by the type checker and by the dialect's `kina.fold`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kina.rules.calls import bind
@@ -23,6 +23,8 @@ class FoldTypes:
     carried: Sequence[TensorType]
     over: Sequence[TensorType]
     whole: Sequence[TensorType]
+    names: Sequence[str] = field(default=(), compare=False, kw_only=True)
+    """What a program calls the operands; by default they are counted."""
 
     @property
     def all(self) -> list[TensorType]:
@@ -31,6 +33,8 @@ class FoldTypes:
 
     def name(self, position: int) -> str:
         """What a user calls an operand."""
+        if self.names:
+            return self.names[position]
         at = position - len(self.carried)
         if at < 0:
             return "x" if len(self.carried) == 1 else f"x[{position}]"
@@ -48,14 +52,20 @@ class FoldTypes:
                 raise RuleError(message, position)
             if type_.dims[0] != self.over[0].dims[0]:
                 raise RuleError(
-                    f"{self.name(position)} has {type_.dims[0]} layers and over[0] has "
-                    f"{self.over[0].dims[0]}, expected the same leading axis",
+                    f"{self.name(position)} has {type_.dims[0]} layers and "
+                    f"{self.name(len(self.carried))} has {self.over[0].dims[0]}, "
+                    "expected the same leading axis",
                     position,
                 )
         return self.over[0].dims[0]
 
-    def bind(self, callee: str, parameters: Sequence[TensorType]) -> dict[str, Dim]:
-        """The callee's symbols, bound by one layer; a `RuleError` blames an operand."""
+    def bind(
+        self, callee: str, parameters: Sequence[TensorType], called: Sequence[str] | None = None
+    ) -> dict[str, Dim]:
+        """The callee's symbols, bound by one layer; a `RuleError` blames an operand.
+
+        `called` says what messages call each argument; by default they are counted.
+        """
         self.layers()
         if len(parameters) != len(self.all):
             raise RuleError(
@@ -64,17 +74,17 @@ class FoldTypes:
             )
         layer = [layer_of(type_) for type_ in self.over]
         try:
-            return bind(callee, parameters, [*self.carried, *layer, *self.whole])
+            return bind(callee, parameters, [*self.carried, *layer, *self.whole], called=called)
         except RuleError as error:
-            raise RuleError(error.message, error.blame, self._advice(error)) from error
+            raise RuleError(error.message, error.blame, self._advice(error, called)) from error
 
-    def _advice(self, error: RuleError) -> str | None:
+    def _advice(self, error: RuleError, called: Sequence[str] | None) -> str | None:
         """Where the argument that does not fit comes from."""
         if not isinstance(error.blame, int):
             return error.help
         type_, name = self.all[error.blame], self.name(error.blame)
         what = name if not name.startswith("over") else f"one layer of {name}, which is {type_}"
-        return f"argument {error.blame + 1} is {what}"
+        return f"{called[error.blame] if called else f'argument {error.blame + 1}'} is {what}"
 
 
 def layer_of(type_: TensorType) -> TensorType:

@@ -114,6 +114,27 @@ def test_every_mistake_has_its_place(folder: Path, text: str, message: str) -> N
     assert message in str(raised.value)
 
 
+def test_all_bad_imports_show_at_once(folder: Path) -> None:
+    """Each at its own import, those of imported files among them."""
+    (folder / "latin.kina").write_bytes(b"\xe4")
+    (folder / "lib/bad.kina").write_text('import "deep/gone.kina"\nimport "bad.kina"\n' + F)
+    lines = ("nowhere.kina", "lib/bad.kina", "/x.kina", "latin.kina", "layers.kina", "lib")
+    (folder / "me.kina").write_text("".join(f'import "{line}"\n' for line in lines) + F)
+    with pytest.raises(kina.KinaSyntaxError) as raised:
+        check(Source.read("me.kina"))
+    assert [str(problem.span) for problem in raised.value.diagnostics] == [
+        "me.kina:1:8",
+        "lib/bad.kina:1:8",
+        "lib/bad.kina:2:8",
+        "me.kina:3:8",
+        "latin.kina:1:1",
+        "me.kina:6:8",
+    ]
+    (folder / "me.kina").write_text('import "nowhere.kina"\n' * 60 + F)
+    with pytest.raises(kina.KinaSyntaxError, match=r"me\.kina: and 10 more errors$"):
+        check(Source.read("me.kina"))
+
+
 def test_a_symbolic_link_out_of_the_folder_is_outside(folder: Path) -> None:
     inner = folder / "lib"
     (inner / "up.kina").symlink_to("../layers.kina")

@@ -32,6 +32,15 @@ let step = fn(p: Layer, x: tensor<F32, [D]>) -> (Layer, tensor<F32, []>) {
   (Layer(norm=p.norm - d.norm, attention=attention), value)
 }
 let wide = fn(p: Attention<D=2 * H>, h: tensor<F32, [H]>) -> Attention<D=2 * H> { p }
+type Attentions = { lambda: tensor<F32, [L, D]>, wq: tensor<F32, [L, D, D]> }
+type Layers = { norm: tensor<F32, [L, D]>, attention: Attentions }
+let _layer = fn(x: tensor<F32, [D]>, p: Layer, q: Attention) -> tensor<F32, [D]> {
+  x * p.norm + p.attention.lambda + (p.attention.wq + q.wq).reduce(op=sum, axis=0)
+}
+let folded = fn(x: tensor<F32, [D]>, p: Layers, q: Attention) -> tensor<F32, [D]> {
+  fold(_layer, x, over=[p], with=[q])
+}
+let dfolded = reverseMode(folded, wrt=[p])
 """
 X = np.float32([1, 2, 3])
 WQ, LAMBDA, NORM = np.eye(3, dtype=np.float32), np.float32([1, 0, 2]), np.float32([3, 2, 1])
@@ -80,6 +89,24 @@ def test_any_object_with_the_fields_is_a_record(module: kina.Module) -> None:
     ):
         assert module.loss(given, X) == module.loss(x=X, p=given) == LOSS
         assert module.loss.reference(given, X) == LOSS
+
+
+def test_fields_of_a_folded_record_go_by_their_names(module: kina.Module) -> None:
+    """They stand in another order in the record of stacks, and nested ones do as well."""
+    stacks = {"attention": {"wq": np.stack([WQ, 2 * WQ]), "lambda": np.stack([LAMBDA, X])}}
+    stacks |= {"norm": np.stack([NORM, 2 * NORM])}
+    expected = X
+    for norm, wq, added in zip(
+        stacks["norm"], stacks["attention"]["wq"], stacks["attention"]["lambda"], strict=True
+    ):
+        expected = expected * norm + added + (wq + WQ).sum(0)
+    given = (X, stacks, LAYER["attention"])
+    for function in (module.folded, module.folded.reference):
+        assert function(*given).tolist() == expected.tolist()
+    _, slope = module.dfolded(*given, np.ones(3, np.float32))
+    assert slope.attention._fields == ("lambda_", "wq")
+    assert slope.attention.lambda_.tolist() == [(2 * NORM).tolist(), [1, 1, 1]]
+    assert slope.attention.wq[1].tolist() == np.ones((3, 3)).tolist()
 
 
 def test_results_are_named_tuples(module: kina.Module) -> None:
