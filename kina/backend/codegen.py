@@ -55,11 +55,13 @@ _C_MACHINE_FLAGS = {"x86_64": ("-march=x86-64",), "aarch64": ("-mno-outline-atom
 class Translator:
     """mlir-opt and mlir-translate, started; they load while the program is still being lowered.
 
-    `stack` stops the tools in the end.
+    `stack` stops the tools in the end; `lines` keeps places of the source.
     """
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, *, lines: bool = False) -> None:
         arguments = pipeline.arguments(pipeline.TO_LLVM)
+        if lines:
+            arguments += pipeline.LINES
         self._opt = stack.enter_context(Process(MLIR_OPT, arguments))
         self._translate = stack.enter_context(Process(MLIR_TRANSLATE, ["--mlir-to-llvmir"]))
 
@@ -88,10 +90,10 @@ class Compiler:
         self._llc.finish(rename(self._opt.finish(llvm_ir, of_target)), of_target)
 
 
-def to_llvm_ir(code: str, step: Step = unwatched) -> str:
-    """LLVM IR of a module for mlir-opt."""
+def to_llvm_ir(code: str, step: Step = unwatched, *, lines: bool = False) -> str:
+    """LLVM IR of a module for mlir-opt; with the `lines` of its places as debug information."""
     with ExitStack() as stack:
-        return Translator(stack).to_llvm_ir(code, step)
+        return Translator(stack, lines=lines).to_llvm_ir(code, step)
 
 
 def optimise(llvm_ir: str, target: Target, public: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from io import StringIO
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.scf import WhileOp
 from xdsl.ir import Operation
@@ -27,6 +27,14 @@ def show(module: ModuleOp, *, locations: bool = False) -> str:
     stream = StringIO()
     _Readable(stream, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"
+
+
+def show_places(module: ModuleOp) -> tuple[str, dict[int, LocationAttr]]:
+    """The module as text without locations, and those of its lines, counted from 0."""
+    stream = StringIO()
+    printer = _Placed(stream)
+    printer.print_op(module)
+    return stream.getvalue() + "\n", printer.places
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,19 @@ class _Readable(Printer):
         self.print_generic_format = self.all_generic or _is_unreadable(op)
         super().print_op(op)
         self.print_generic_format = outside
+
+
+class _Placed(_Readable):
+    """Notes where the operations of each line come from."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        super().__init__(stream)
+        self.places: dict[int, LocationAttr] = {}
+
+    def print_op(self, op: Operation) -> None:
+        """Print one operation and what is inside it."""
+        self.places.setdefault(self._current_line, op.location)
+        super().print_op(op)
 
 
 class _ReadableInColour(_Readable, SyntaxPrinter):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -22,6 +22,7 @@ from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
 from kina.backend.targets import TARGETS
 from kina.dialects.requires import requirements_of
+from kina.dims import Terms
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
@@ -31,9 +32,13 @@ from kina.passes.export_c import read_aliases
 from kina.passes.inline_calls import USES, callee_name
 from kina.passes.limits import check_program
 from kina.passes.schedule_cpu import KERNELS
+from kina.passes.scheduling.moved import MOVED, moved_of
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
 from kina.universe import pass_getter
+
+Moved = Mapping[str, Terms]
+"""The bytes that each C function moves, as a polynomial of its symbols."""
 
 PART_SIZE = 64
 """Operations of kina IR in a part of a program, if its functions are that small."""
@@ -86,7 +91,27 @@ class Lowering:
         for functions in self._parts:
             yield self._lower(functions, options, locations)
 
+    def module(self, options: Options) -> tuple[ModuleOp, Moved]:
+        """The whole program, lowered, and what its functions move, by their symbols."""
+        module = self._lowered([function for part in self._parts for function in part], options)
+        module.attributes.pop(KERNELS, None)
+        moved = module.attributes.pop(MOVED, None)
+        return module, moved_of(moved) if isinstance(moved, DictionaryAttr) else {}
+
     def _lower(self, functions: Sequence[FuncOp], options: Options, locations: bool) -> Lowered:
+        module = self._lowered(functions, options)
+        kernels = _strings(module.attributes.pop(KERNELS, None))
+        module.attributes.pop(MOVED, None)
+        exported = _functions(module)
+        compiled = tuple(
+            self._compiled(function, exported, options)
+            for function in functions
+            if not _is_private(function)
+        )
+        code = show(module, locations=True) if locations else generic_text(module)
+        return Lowered(code, kernels, compiled)
+
+    def _lowered(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
         module = ModuleOp([function.clone() for function in functions])
         target = TARGETS[options.target]
         _apply(
@@ -100,15 +125,7 @@ class Lowering:
         )
         if is_on():
             module.verify()  # a third of our own time; mlir-opt checks what it reads as well
-        kernels = _strings(module.attributes.pop(KERNELS, None))
-        exported = _functions(module)
-        compiled = tuple(
-            self._compiled(function, exported, options)
-            for function in functions
-            if not _is_private(function)
-        )
-        code = show(module, locations=True) if locations else generic_text(module)
-        return Lowered(code, kernels, compiled)
+        return module
 
     def _compiled(
         self, function: FuncOp, exported: Mapping[str, FuncOp], options: Options

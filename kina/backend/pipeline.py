@@ -92,6 +92,12 @@ def arguments(passes: Sequence[Pass]) -> list[str]:
     return ["--mlir-disable-threading", *(item.argument for item in passes)]
 
 
+LINES = (
+    Pass("ensure-debug-info-scope-on-llvm-func", (("emission-kind", "LineTablesOnly"),)).argument,
+    "--mlir-print-debuginfo",
+)
+"""More arguments: places of the source become lines of debug information."""
+
 _OPTIMISE = (
     "internalize",
     "default<O2>",  # -O3 differs in how much it unrolls, which kernels have no use for

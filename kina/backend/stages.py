@@ -41,7 +41,7 @@ def _emit_linalg(source: Source, _options: Options) -> str:
 def _emit_llvm(source: Source, options: Options) -> str:
     from kina.backend.lowering import lower
 
-    target = _one_target(options)
+    target = one_target(options)
     lowered = lower(checked(source, options), replace(options, target=target.name))
     symbols = [function.symbol for function in lowered.functions]
     return codegen.optimise(codegen.to_llvm_ir(lowered.code), target, symbols)
@@ -50,16 +50,17 @@ def _emit_llvm(source: Source, options: Options) -> str:
 def _emit_schedule(source: Source, options: Options) -> str:
     from kina.backend.lowering import lower
 
-    options = replace(options, target=_one_target(options).name)
+    options = replace(options, target=one_target(options).name)
     lowered = lower(checked(source, options), options)
     return "".join(f"// {line}\n" for line in lowered.kernels) + "\n" + lowered.code
 
 
 def _emit_asm(source: Source, options: Options) -> str:
-    return codegen.to_assembly(_emit_llvm(source, options), _one_target(options))
+    return codegen.to_assembly(_emit_llvm(source, options), one_target(options))
 
 
-def _one_target(options: Options) -> Target:
+def one_target(options: Options) -> Target:
+    """The machine that a stage is shown for; raises `KinaValueError` if there are several."""
     found = targets.single_targets(options.target)
     if len(found) > 1:
         known = ", ".join(target.name for target in found)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kina.backend.build import build
 from kina.backend.options import Options, Product
-from kina.cli.files import check_replaceable, write
+from kina.cli.files import check_replaceable, check_writable, write
 from kina.cli.pkg_config import pkg_config_file
 from kina.cli.programs import is_stdin, read_program
 from kina.cli.progress import compiling
@@ -37,7 +36,7 @@ class _Output:
 
         Raises `KinaValueError` if it says nothing, or if something cannot be written.
         """
-        _check_folder(library)
+        check_writable(library)
         check_replaceable(library, program)
         if library.suffix == ".h":
             raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
@@ -88,13 +87,3 @@ def build_library(
     print(f"wrote {files.library} ({files.library.stat().st_size} bytes) and {others}")
     for function in artifact.functions:
         print(f"  {function.c_name}: {function.signature}")
-
-
-def _check_folder(path: Path) -> None:
-    """Raise `KinaValueError` early if `path` cannot be written."""
-    if path.is_dir():
-        raise KinaValueError(f"{path}: is a folder, expected the name of a file to write")
-    if not path.parent.is_dir():
-        raise KinaValueError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise KinaValueError(f"{path}: cannot write to the folder {path.parent}: permission denied")

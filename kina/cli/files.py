@@ -19,6 +19,16 @@ def check_replaceable(path: Path, program: Path | None = None) -> None:
         raise KinaValueError(f"{path}: is the program itself, give another name for the output")
 
 
+def check_writable(path: Path) -> None:
+    """Raise `KinaValueError` early if `path` cannot be written."""
+    if path.is_dir():
+        raise KinaValueError(f"{path}: is a folder, expected the name of a file to write")
+    if not path.parent.is_dir():
+        raise KinaValueError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise KinaValueError(f"{path}: cannot write to the folder {path.parent}: permission denied")
+
+
 def write(path: Path, data: bytes, mode: int) -> None:
     """Write a file under a temporary name, then rename it, so that no half of it is ever seen."""
     check_replaceable(path)

@@ -126,6 +126,22 @@ def emit(
 
 
 @app.command()
+def explore(
+    file: Program,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The page to write [default: ./FILE with .html]."),
+    ] = None,
+    target: TargetOption = None,
+) -> None:
+    """Write a page with a program and all that the compiler makes of it, linked line to line."""
+    from kina.backend.options import Options
+    from kina.cli.explore import explore_program
+
+    explore_program(file, output, Options(target or "native"))
+
+
+@app.command()
 def build(
     file: Program,
     output: Annotated[

@@ -25,6 +25,7 @@ from kina.passes.scheduling.graph import base_of
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
+from kina.passes.scheduling.moved import MOVED, Traffic
 from kina.passes.scheduling.pipelines import Pipeline, with_pipelines
 from kina.passes.scheduling.same import Shared
 from kina.passes.scheduling.taken import where_needed
@@ -58,20 +59,22 @@ class ScheduleCpu(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every function that has a body, in place."""
         described: list[str] = []
-        shared, machine = Shared(), MACHINES[self.machine]
+        shared, machine, traffic = Shared(), MACHINES[self.machine], Traffic()
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
                 name, buffers = function.sym_name.data, Buffers(function, machine)
                 caller = Caller(op, name, buffers, self.threads, machine, shared)
-                described += _schedule_function(caller, function)
+                traffic.add_calls(function, op)
+                described += _schedule_function(caller, function, traffic)
         op.attributes[KERNELS] = ArrayAttr(map(StringAttr, described))
+        op.attributes[MOVED] = traffic.attribute()
 
 
-def _schedule_function(caller: Caller, function: func.FuncOp) -> list[str]:
+def _schedule_function(caller: Caller, function: func.FuncOp, traffic: Traffic) -> list[str]:
     """Form the kernels of a function; what they are, in words."""
     place_results(function, caller.buffers)
     for block in list(_blocks(function)):
-        _schedule_block(caller, block)
+        _schedule_block(caller, block, traffic)
     caller.buffers.finish()
     return caller.described
 
@@ -84,11 +87,12 @@ def _blocks(function: func.FuncOp) -> Iterator[Block]:
             yield from (block for region in op.regions for block in region.blocks)
 
 
-def _schedule_block(caller: Caller, block: Block) -> None:
+def _schedule_block(caller: Caller, block: Block, traffic: Traffic) -> None:
     plan = Plan(block, caller.machine)
     _choose_destinations(plan, caller.buffers)
     pending: list[Kernel | Pipeline] = []
     steps = with_pipelines(plan.steps, caller.buffers.placed, caller.machine)
+    traffic.add(caller.name, [kernel for _, kernel in plan.kernels()])
     for _, kernel in plan.kernels():
         caller.buffers.computed.update(kernel.outputs)
         for stage in kernel.stages:

@@ -24,7 +24,7 @@ ORDER = (
     ("frontend", "passes", "reference"),
     ("universe",),
     ("backend",),
-    ("runtime", "lsp"),
+    ("runtime", "lsp", "explore"),
     ("cli",),
 )
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}

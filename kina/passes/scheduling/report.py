@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import SSAValue
 
 from kina.passes.derived_sizes import derived
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import canonical_dim, element_of, shape_of
+from kina.passes.scheduling.graph import canonical_dim
 from kina.passes.scheduling.join import combination
+from kina.passes.scheduling.moved import bytes_of, touched
 from kina.passes.scheduling.selections import selected
 from kina.passes.scheduling.space import Size
 
@@ -71,13 +72,5 @@ def _stage(function: KernelFunction, stage: Stage) -> str:
 
 def _moved(function: KernelFunction) -> Iterator[tuple[str, int]]:
     """What is read and written, in bytes, with how often."""
-    kernel, counts = function.kernel, dict[str, int]()
-    made = {value for stage in kernel.stages for value in stage.node.op.results}
-    reads = [value for stage in kernel.stages for value, _ in stage.leaves if value not in made]
-    for value in [*reads, *kernel.outputs]:
-        element = element_of(value)
-        assert isinstance(element, FixedBitwidthType)
-        size = Size.product(shape_of(value))
-        bytes_of = shown(Size(size.known * element.size, size.factors))
-        counts[bytes_of] = counts.get(bytes_of, 0) + 1
+    counts = Counter(shown(bytes_of(value)) for value in touched(function.kernel))
     yield from counts.items()

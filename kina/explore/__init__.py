@@ -1,0 +1,1 @@
+"""A program through the compiler, as one page: `kina explore`."""
