@@ -73,7 +73,7 @@ _POINTERS = (
 _INVOKED = "kina.invoke kina.invoke_layers"
 _PLAIN = _EXACT - f"{_INVOKED} tensor.empty" + f"{_MEMORY} {_POINTERS}"
 _TEAM = "llvm.alloca llvm.fence llvm.func llvm.load llvm.mlir.addressof llvm.return llvm.store"
-_SCHEDULED = _EXACT - _INVOKED + f"vector {_MEMORY} {_POINTERS} {_TEAM}"
+_SCHEDULED = _EXACT - f"{_INVOKED} tensor.empty" + f"vector {_MEMORY} {_POINTERS} {_TEAM}"
 
 AFTER: Mapping[str, Contents] = {
     "specialise-sizes": _CALLED,
