@@ -6,7 +6,29 @@ the same bits (`kina/order.py` is the place for what is part of the language).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Instructions that add up products of small integers within each lane of I32."""
+
+    lanes: int
+    """Lanes of I32."""
+    pairs: str
+    """LLVM's name of that for two products of I16."""
+    adds_pairs: bool = False
+    """Whether it adds them to what a lane has so far."""
+    quads: str = ""
+    """That for four products of an unsigned and a signed byte, which it adds; empty for none."""
+    tile_rows: int = 6
+    """Rows of a tile of a product."""
+    tile_columns: int = 16
+    """Columns of such a tile."""
+    depth: int = 512
+    """Lanes of k that a tile takes from a panel of columns."""
+    block: int = 80 << 10
+    """Words of a block of rows, whose left factor stays in a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +97,8 @@ class Machine:
     """Up to so many rows are not worth packing columns for."""
     least_columns: int = 8
     """Fewer columns do not fill a tile."""
+    dots: Dots | None = None
+    """What multiplies small integers; None where there is no such instruction."""
     block_rows: int = 256
     """Rows of a block of a pipeline: enough to read weights once for many. 0: no pipelines."""
     least_block_rows: int = 64
@@ -95,15 +119,49 @@ class Machine:
 
 USUAL = "usual"
 """The machine of most targets."""
-WIDE = "wide"
-"""Processors with registers of 64 bytes, and 32 of them."""
+AVX2, AVX2_VNNI = "avx2", "avx2_vnni"
+"""x86-64 with registers of 32 bytes, and with dot products of bytes."""
+WIDE, WIDE_VNNI = "wide", "wide_vnni"
+"""Processors with registers of 64 bytes, and 32 of them; and with dot products of bytes."""
 OLD = "old"
 """x86-64-v2 and processors like it."""
+_DOTS_OF_32 = Dots(8, "llvm.x86.avx2.pmadd.wd")
+_DOTS_OF_64 = Dots(
+    16, "llvm.x86.avx512.pmaddw.d.512", tile_rows=14, tile_columns=32, block=160 << 10
+)
+_WIDE = Machine(
+    contest=64,
+    tile_rows=14,
+    tile_columns=32,
+    tile_depth=1024,
+    tiles=24,
+    few_rows=8,
+    chains=256,
+    dots=_DOTS_OF_64,
+)
+
+
+def _with_vnni(dots: Dots, bits: int) -> Dots:
+    """The same tiles by instructions that add four products of bytes, or two of I16."""
+    names = (f"llvm.x86.avx512.vpdp{kind}.{bits}" for kind in ("wssd", "busd"))
+    pairs, quads = names
+    return replace(dots, pairs=pairs, adds_pairs=True, quads=quads)
+
+
 MACHINES: dict[str, Machine] = {
     USUAL: Machine(),
-    WIDE: Machine(
-        contest=64, tile_rows=14, tile_columns=32, tile_depth=1024, tiles=24, few_rows=8, chains=256
+    AVX2: Machine(dots=_DOTS_OF_32),
+    AVX2_VNNI: Machine(dots=_with_vnni(_DOTS_OF_32, 256)),
+    WIDE: _WIDE,
+    WIDE_VNNI: replace(_WIDE, dots=_with_vnni(_DOTS_OF_64, 512)),
+    OLD: Machine(
+        has_fma=False,
+        masks=False,
+        short_body=0,
+        whole_body=2,
+        piece=16,
+        contest=16,
+        dots=Dots(4, "llvm.x86.sse2.pmadd.wd", tile_columns=8),
     ),
-    OLD: Machine(has_fma=False, masks=False, short_body=0, whole_body=2, piece=16, contest=16),
 }
 """By the name that the pass `schedule-cpu` takes."""

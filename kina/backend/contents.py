@@ -72,8 +72,11 @@ _POINTERS = (
 """Into the layers of a fold, and into what a team captures."""
 _INVOKED = "kina.invoke kina.invoke_layers"
 _PLAIN = _EXACT - f"{_INVOKED} tensor.empty" + f"{_MEMORY} {_POINTERS}"
-_TEAM = "llvm.alloca llvm.fence llvm.func llvm.load llvm.mlir.addressof llvm.return llvm.store"
-_SCHEDULED = _EXACT - f"{_INVOKED} tensor.empty" + f"vector {_MEMORY} {_POINTERS} {_TEAM}"
+_TEAM = "llvm.alloca llvm.func llvm.load llvm.mlir.addressof llvm.return llvm.store"
+_HARDWARE = "llvm.fence llvm.call_intrinsic"
+_SCHEDULED = (
+    _EXACT - f"{_INVOKED} tensor.empty" + f"vector {_MEMORY} {_POINTERS} {_TEAM} {_HARDWARE}"
+)
 
 AFTER: Mapping[str, Contents] = {
     "specialise-sizes": _CALLED,
@@ -93,7 +96,7 @@ AFTER: Mapping[str, Contents] = {
 }
 """By the pass that ran last."""
 
-KERNEL = _of(f"func arith scf vector memref {_MATH} llvm.fence") - "memref.alloc memref.dealloc"
+KERNEL = _of(f"func arith scf vector memref {_MATH} {_HARDWARE}") - "memref.alloc memref.dealloc"
 """What a kernel may contain: it never allocates, and no loop in it is another's to write."""
 
 

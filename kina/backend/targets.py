@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaValueError, Note
-from kina.machine import OLD, USUAL, WIDE
+from kina.machine import AVX2, AVX2_VNNI, OLD, USUAL, WIDE, WIDE_VNNI
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _CPUINFO = Path("/proc/cpuinfo")
@@ -48,14 +48,9 @@ class Target:
         """The name of the machine that kernels are built for (`kina/machine.py`)."""
         if self.emulates:
             return OLD
-        return WIDE if self._is_wide else USUAL
-
-    @property
-    def _is_wide(self) -> bool:
-        """Whether code may use vectors of 64 bytes."""
-        if self.cpu == "native":
-            return "avx512f" in host_cpu().split()
-        return self.cpu == "x86-64-v4"
+        has = set(host_cpu().split()) if self.cpu == "native" else _OF_LEVEL.get(self.cpu, set())
+        found = (name for name, needed in _MODELS if set(needed.split()) <= has)
+        return next(found, USUAL)
 
     @property
     def flags(self) -> list[str]:
@@ -64,6 +59,15 @@ class Target:
         return [f"-mtriple={self.triple}", f"-mcpu={self.cpu}", *attributes]
 
 
+_OF_LEVEL = {"x86-64-v3": {"avx2"}, "x86-64-v4": {"avx2", "avx512f", "avx512bw"}}
+"""What the levels of x86-64 have that models ask for."""
+_MODELS = (
+    (WIDE_VNNI, "avx512f avx512bw avx512_vnni"),
+    (WIDE, "avx512f avx512bw"),
+    (AVX2_VNNI, "avx2 avx_vnni"),
+    (AVX2, "avx2"),
+)
+"""What a machine must have, as /proc/cpuinfo spells it, the best one first."""
 _WIDE = ("-prefer-256-bit",)
 
 TARGETS: dict[str, Target] = {

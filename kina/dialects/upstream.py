@@ -8,6 +8,7 @@ from typing import cast
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
     BoolAttr,
+    DenseArrayBase,
     IntegerAttr,
     StringAttr,
     UnregisteredOp,
@@ -21,6 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 _PREFETCH = UnregisteredOp.with_name("memref.prefetch")
 _STORE = UnregisteredOp.with_name("vector.store")  # xDSL's has no alignment
 _FENCE = UnregisteredOp.with_name("llvm.fence")
+_INTRINSIC = UnregisteredOp.with_name("llvm.call_intrinsic")  # xDSL's dialect takes long to load
 _SELECT = UnregisteredOp.with_name("arith.select")  # xDSL's takes no vector of conditions
 _NARROW: dict[type[Operation], type[Operation]] = {
     op: UnregisteredOp.with_name(op.name)
@@ -32,8 +34,8 @@ _NARROW: dict[type[Operation], type[Operation]] = {
 }  # fmt: skip
 """xDSL's comparisons make one truth value, its select takes one, its casts take one number."""
 
-MISSING = frozenset({"memref.prefetch", "llvm.fence"})
-"""Operations that xDSL does not have."""
+MISSING = frozenset({"memref.prefetch", "llvm.fence", "llvm.call_intrinsic"})
+"""Operations that xDSL does not have, or not as cheaply."""
 
 
 def is_unknown(op: Operation) -> bool:
@@ -94,6 +96,16 @@ def stream(value: SSAValue, buffer: SSAValue, at: SSAValue) -> Operation:
         "alignment": IntegerAttr(64, i64),
     }
     return _STORE.create(operands=[value, buffer, at], properties=properties)
+
+
+def intrinsic(name: str, operands: Sequence[SSAValue], result: Attribute) -> Operation:
+    """An instruction of a processor by LLVM's name."""
+    properties: dict[str, Attribute] = {
+        "intrin": StringAttr(name),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+    }
+    return _INTRINSIC.create(operands=operands, result_types=[result], properties=properties)
 
 
 def fence() -> Operation:

@@ -227,17 +227,18 @@ class Factors:
     def is_plain(self) -> bool:
         """Whether nothing is computed of a sum: it is stored, columns together."""
         kernel, stage = self.function.kernel, self.stage
-        return kernel.stages == [stage] and self._has_rows(stage)
+        return kernel.stages == [stage] and self.has_rows(stage)
 
     @property
     def keeper(self) -> Stage | None:
         """A stored result with room for the sums so far, columns together."""
         kernel = self.function.kernel
         kept = [stage for stage in kernel.stages if stage.value in kernel.outputs]
-        rooms = (stage for stage in kept if holds_sums(stage) and self._has_rows(stage))
+        rooms = (stage for stage in kept if holds_sums(stage, self.stage) and self.has_rows(stage))
         return next(rooms, None)
 
-    def _has_rows(self, stage: Stage) -> bool:
+    def has_rows(self, stage: Stage) -> bool:
+        """Whether the columns of a row of a stored value lie together."""
         return self.function.stride(stage.value, stage, stage.written, self.columns) == 1
 
     def kept(self, ops: Ops, keeper: Stage, places: Places) -> Sums:

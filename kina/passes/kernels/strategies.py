@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
+from xdsl.dialects.builtin import f32
 
 from kina.passes.kernels.contraction import Contraction
+from kina.passes.kernels.dots import DotTiles
 from kina.passes.kernels.fibers import Fibers
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.rows import Rows
@@ -16,7 +18,8 @@ def build(function: KernelFunction) -> func.FuncOp:
     """The function of a kernel, with its loops."""
     roles = roles_of(function.kernel, function.space, function.machine)
     if roles is not None:
-        Contraction(function, roles).build()
+        tiles = Contraction if roles.element == f32 else DotTiles
+        tiles(function, roles).build()
         return function.finish()
     if any(stage.node.is_selection for stage in function.kernel.stages):
         Selection(function).build()

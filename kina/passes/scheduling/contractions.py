@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import linalg, math
-from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import linalg
+from xdsl.dialects.builtin import f32, i8, i16
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from kina.machine import Machine
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT
 from kina.passes.scheduling.kernels import Kernel
+from kina.passes.scheduling.products import Products, products_of
 from kina.passes.scheduling.space import Space
 
 
@@ -38,50 +39,59 @@ class Roles:
     columns: int
     left: Factor
     right: Factor
+    element: Attribute
+    """What the factors are multiplied as: F32, or the integers of a dot product."""
 
 
 def roles_of(kernel: Kernel, space: Space, machine: Machine) -> Roles | None:
     """How a kernel is done in tiles; None if it is not.
 
-    It has one chain of fused multiply-adds, and beside it only values of each of its elements.
+    It has one chain of fused multiply-adds, or one sum of products of small integers, and beside
+    it only values of each of its elements.
     """
-    chains = [stage for stage in kernel.stages if stage.node.is_chain]
-    others = [stage for stage in kernel.stages if not stage.node.is_chain]
-    if len(chains) != 1 or space.axis is None or space.axis < space.last - 1:
+    if space.axis is None or space.axis < space.last - 1 or space.block is not None:
+        return None
+    found = {stage: products_of(stage, machine) for stage in kernel.stages}
+    products = [(stage, made) for stage, made in found.items() if made is not None]
+    others = [stage for stage in kernel.stages if found[stage] is None]
+    if len(products) != 1 or products[0][1].element not in (f32, i8, i16):
         return None
     frame = kernel.frame
     if any(stage.node.axis is not None or frame.is_full(stage) for stage in others):
         return None
-    (stage,) = chains
-    if space.block is not None or stage.element != f32:
-        return None
-    return _roles(kernel, space, stage, machine)
+    return _roles(kernel, space, *products[0], machine)
 
 
-def _roles(kernel: Kernel, space: Space, stage: Stage, machine: Machine) -> Roles | None:
-    last = stage.block.last_op
-    assert last is not None
-    fused = last.operands[0].owner
-    assert isinstance(fused, math.FmaOp)
-    factors = [_factor(kernel, space, stage, value) for value in (fused.a, fused.b)]
+def _roles(
+    kernel: Kernel, space: Space, stage: Stage, products: Products, machine: Machine
+) -> Roles | None:
+    factors = [_factor(kernel, space, stage, value) for value in products.factors]
     if any(stage.block.args[-1] in op.operands for factor in factors for op in factor.ops):
         return None
-    roles = [_as_roles(space, stage, *pair) for pair in (factors, factors[::-1])]
+    element = products.element
+    roles = [_as_roles(space, stage, element, *pair) for pair in (factors, factors[::-1])]
     found = [each for each in roles if each is not None]
-    fitting = [each for each in found if _fits(space, each, machine)]
+    fitting = [each for each in found if _fits(kernel, space, each, machine)]
     return max(fitting, key=lambda each: each.columns, default=None)
 
 
-def _as_roles(space: Space, stage: Stage, left: Factor, right: Factor) -> Roles | None:
+def _as_roles(
+    space: Space, stage: Stage, element: Attribute, left: Factor, right: Factor
+) -> Roles | None:
     """How the loops fall to the factors in this order; None if the right one has no columns."""
     rows, columns = _own(space, left, right), _own(space, right, left)
     if not columns:
         return None
-    return Roles(stage, rows[-1] if rows else None, columns[-1], left, right)
+    return Roles(stage, rows[-1] if rows else None, columns[-1], left, right, element)
 
 
-def _fits(space: Space, roles: Roles, machine: Machine) -> bool:
-    """Whether columns may fill vectors, and lie together in the result or are those of few rows."""
+def _fits(kernel: Kernel, space: Space, roles: Roles, machine: Machine) -> bool:
+    """Whether columns may fill vectors, and lie together in the result or are those of few rows.
+
+    Sums of integers that a pipeline's blocks add to are done as any other reduction.
+    """
+    if roles.element != f32 and kernel.carries:
+        return False
     size = space.sizes[roles.columns]
     if not size.factors and size.known < machine.least_columns:
         return False

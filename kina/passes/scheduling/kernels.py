@@ -27,6 +27,7 @@ from kina.passes.scheduling.graph import (
     node_of,
     viewed,
 )
+from kina.passes.scheduling.products import products_of
 from kina.passes.scheduling.selections import lists_to_store
 from kina.passes.scheduling.storing import stored
 from kina.passes.scheduling.sums import sums_to_store
@@ -250,7 +251,7 @@ class Plan:
             earliest = len(self.steps)
         for position in reversed(range(earliest, len(self.steps))):
             kernel = self.steps[position]
-            if isinstance(kernel, Kernel) and fits(kernel, stage) and related(kernel, stage):
+            if isinstance(kernel, Kernel) and self._fits(kernel, stage):
                 frame = kernel.frame.with_stage(stage)
                 inner = [(self._stage[v], a) for v, a, p in leaves if p == position]
                 if frame and all(frame.aligned(stage, made, a) for made, a in inner):
@@ -261,6 +262,10 @@ class Plan:
             self.steps.append(kernel)
         kernel.stages.append(stage)
         self._position[stage.value] = position
+
+    def _fits(self, kernel: Kernel, stage: Stage) -> bool:
+        """Whether a stage may join a kernel, for what it is and for what it reads."""
+        return fits(kernel, stage, self._machine) and related(kernel, stage)
 
     def _alone(self, stage: Stage) -> Kernel:
         return Kernel(Frame(stage.dims, stage.node.axis, self._machine.deep))
@@ -309,13 +314,14 @@ def fills(op: tensor.ExtractSliceOp) -> bool:
     return any(isinstance(u, linalg.ops.GenericOp) and op.result in u.outputs for u in users)
 
 
-def fits(kernel: Kernel, stage: Stage) -> bool:
+def fits(kernel: Kernel, stage: Stage, machine: Machine) -> bool:
     """Whether a stage may run in a kernel at all: some are one by themselves.
 
-    A scan, a selection, what writes over elements that others read before, and a chain of products
+    A scan, a selection, what writes over elements that others read before, and a sum of products
     beside another one: each is done in tiles of its own.
     """
-    if stage.node.is_chain and any(made.node.is_chain for made in kernel.stages):
+    products = [made for made in (stage, *kernel.stages) if products_of(made, machine)]
+    if stage in products and len(products) > 1:
         return False
     return not any(
         made.node.is_scan or made.node.is_selection or is_ordered(made.node.op)

@@ -86,6 +86,6 @@ def keep_sums(kernel: Kernel) -> None:
     """A chain whose sums go on from block to block has room for them."""
     if kernel.carries and has_chain(kernel):
         kept = [stage for stage in kernel.stages if stage.value in kernel.outputs]
-        if not any(holds_sums(stage) for stage in kept):
-            chain = next(stage for stage in kernel.stages if stage.node.is_chain)
+        chain = next(stage for stage in kernel.stages if stage.node.is_chain)
+        if not any(holds_sums(stage, chain) for stage in kept):
             kernel.outputs.insert(0, chain.value)

@@ -17,6 +17,7 @@ from kina.order import CHUNK, LANES
 from kina.passes.builder import INDEX, Builder
 from kina.passes.scheduling.buffers import any_failed, ceil_div, index_of, to_pointer
 from kina.passes.scheduling.callee import Callee, Caller, Memory
+from kina.passes.scheduling.contractions import roles_of
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of
 from kina.passes.scheduling.join import join_function
@@ -60,6 +61,8 @@ class Split:
         nodes = [stage.node for stage in self.kernel.stages]
         if any(node.is_chain or node.is_scan or node.is_selection for node in nodes):
             return False  # Nothing cuts a chain, and lists are not joined.
+        if roles_of(self.kernel, space, self.caller.machine) is not None:
+            return False  # Tiles of integers take all of k.
         if self.kernel.carries:
             return False  # What a block of rows adds comes after the one before.
         if all(stage.element == i8 for stage in self.kernel.stages):

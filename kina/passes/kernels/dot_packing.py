@@ -1,0 +1,289 @@
+"""Parts of the factors of a dot product copied to where tiles find them, as words.
+
+The left factor: row after row, an odd number of lines apart; where rows lie together, for each word
+of k the rows of a tile. Elements behind the last k are zero there, so those of the right
+factor may be anything. The right factor: for each word of k the columns of a panel.
+
+Beside the left factor lies what makes up for the bias of the right one, one word for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from kina.passes.kernels.dot_unit import DotUnit, Words, interleaved, total
+from kina.passes.kernels.factors import Factors, spans
+from kina.passes.kernels.function import Places
+from kina.passes.kernels.hints import FIRST
+from kina.passes.kernels.ops import Count, Ops, lanes_of, vector_of
+from kina.passes.kernels.transposition import transposed
+from kina.passes.scheduling.contractions import Factor
+
+AHEAD = 16
+"""Iterations from what is read to what is fetched."""
+LINE = 16
+"""Words of a line."""
+Word = Callable[[Ops, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
+
+
+@dataclass(frozen=True)
+class DotRoom:
+    """The memory of a call: the left factor's rows, their corrections, a panel, and a tile."""
+
+    words: Words
+    left: Count
+    fixes: Count
+    panel: Count
+    tile: Count
+
+
+@dataclass(frozen=True)
+class DotPacking:
+    """Packs blocks of `rows` rows or fewer, tiles of `height`, panels of `width`, `depth` words."""
+
+    factors: Factors
+    unit: DotUnit
+    height: int
+    width: int
+    rows: int
+    depth: int
+
+    @property
+    def left_size(self) -> int:
+        """Words of a block of the left factor."""
+        if self.factors.left_is_along:
+            return self.rows * self._row_size
+        return self._slots * self._slot
+
+    @property
+    def _row_size(self) -> int:
+        """Words from a row to the next one: an odd number of lines."""
+        return (-(-self.depth // LINE) | 1) * LINE
+
+    @property
+    def fixes_size(self) -> int:
+        """Words of the corrections: in whole tiles."""
+        return self._slots * self._across
+
+    @property
+    def panel_size(self) -> int:
+        """Words of a panel."""
+        return self.depth * self.width
+
+    @property
+    def _across(self) -> int:
+        """Rows of a tile that lie together, as whole registers."""
+        return -(-self.height // LINE) * LINE
+
+    @property
+    def _slots(self) -> int:
+        return -(-self.rows // self.height)
+
+    @property
+    def _slot(self) -> int:
+        return self.depth * self._across
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Words from a row of a tile to the next one, and from one to the next of k."""
+        return (self._row_size, 1) if self.factors.left_is_along else (1, self._across)
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Whether the columns of a panel lie in the order that shuffles give them."""
+        return not self.factors.right_is_across
+
+    def tile(self, ops: Ops, room: DotRoom, row: Count) -> Count:
+        """Where a tile begins whose first row is that one of its block."""
+        if self.factors.left_is_along:
+            return ops.plus(room.left, ops.times(row, self._row_size))
+        slot = ops.times(ops.divide(row, self.height), self._slot)
+        return ops.plus(ops.plus(room.left, slot), ops.remainder(row, self.height))
+
+    def fix(self, ops: Ops, room: DotRoom, row: Count) -> Count:
+        """Where the correction of a row of the block lies."""
+        slot = ops.times(ops.divide(row, self.height), self._across)
+        return ops.plus(room.fixes, ops.plus(slot, ops.remainder(row, self.height)))
+
+    # The left factor: `places` is where the block begins, also along k.
+
+    def pack_left(self, ops: Ops, room: DotRoom, places: Places, rows: Count, depth: Count) -> None:
+        """A block of rows."""
+        if self.factors.left_is_along:
+
+            def row(inside: Ops, number: SSAValue) -> None:
+                here = self.factors.at_row(inside, places, number)
+                start = inside.plus(room.left, inside.times(number, self._row_size))
+                fix = self.row(inside, room.words, here, start, depth)
+                if fix is not None:
+                    room.words.store(inside, fix, self.fix(inside, room, number))
+
+            ops.each(0, rows, 1, row)
+            return
+
+        def tile(inside: Ops, row: Count, present: Count) -> None:
+            here = self.factors.at_row(inside, places, row)
+            self._across_rows(inside, room, here, row, present, depth)
+
+        spans(ops, 0, rows, self.height, tile)
+
+    def row(
+        self, ops: Ops, words: Words, places: Places, start: Count, depth: Count
+    ) -> SSAValue | None:
+        """One row, by registers of words; its correction if there is a bias."""
+        factors, unit = self.factors, self.unit
+        even = isinstance(depth, int) and depth % unit.elements == 0
+
+        def piece(inside: Ops, k: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            there = self._at(inside, places, k)
+            left: Count = unit.elements
+            if not even:
+                left = inside.least(inside.minus(depth, k), unit.elements)
+            made = factors.elements(
+                inside, factors.roles.left, there, factors.axis, unit.elements, left
+            )
+            later = factors.at_row(inside, there, 1)
+            factors.fetch(inside, factors.roles.left, later, FIRST, unit.elements)
+            if not even:
+                zeros = inside.zeros(vector_of(unit.element, unit.elements))
+                mask = inside.mask(left, unit.elements)
+                made = inside.select(mask, unit.packed(inside, made), zeros)
+            made = unit.words(inside, made)
+            words.store(inside, made, inside.plus(start, inside.divide(k, unit.group)))
+            return [unit.add_left(inside, so_far, made) for so_far in sums]
+
+        starts = [unit.zeros(ops)] if unit.is_biased else []
+        sums = ops.loop(0, depth, unit.elements, starts, piece)
+        return unit.correction(ops, total(ops, sums[0])) if sums else None
+
+    def _across_rows(
+        self, ops: Ops, room: DotRoom, places: Places, row: Count, present: Count, depth: Count
+    ) -> None:
+        """The rows of a tile, where they lie together: word after word of k."""
+        factors, unit, across = self.factors, self.unit, self._across
+        assert factors.rows is not None
+        start = self.tile(ops, room, row)
+
+        def word(inside: Ops, k: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            rows = self._rows_of_word(
+                inside, factors.roles.left, places, factors.rows or 0, across, present, k, depth
+            )
+            made = self._in_order(inside, rows)
+            at = inside.times(inside.divide(k, unit.group), across)
+            room.words.store(inside, made, inside.plus(start, at))
+            if not sums:
+                return ()
+            parts = range(0, across, unit.lanes)
+            each = [inside.lanes_of(made, range(at, at + unit.lanes)) for at in parts]
+            pairs = zip(sums, each, strict=True)
+            return [unit.add_left(inside, so_far, part) for so_far, part in pairs]
+
+        starts = [unit.zeros(ops)] * (across // unit.lanes) if unit.is_biased else []
+        sums = ops.loop(0, depth, unit.group, starts, word)
+        for number, made in enumerate(sums):
+            at = ops.plus(self.fix(ops, room, row), number * unit.lanes)
+            room.words.store(ops, unit.correction(ops, made), at)
+
+    def _rows_of_word(
+        self,
+        ops: Ops,
+        factor: Factor,
+        places: Places,
+        along: int,
+        lanes: int,
+        present: Count,
+        k: Count,
+        depth: Count,
+    ) -> list[SSAValue]:
+        """For each k of a word some elements along another loop, in lanes; zeros behind the end.
+
+        Those of the right factor are the last ones again, since they may be anything.
+        """
+        made: list[SSAValue] = []
+        factors, unit = self.factors, self.unit
+        even = isinstance(depth, int) and depth % unit.group == 0
+        for number in range(unit.group):
+            at = ops.plus(k, number)
+            if not even and number:
+                at = ops.least(at, ops.minus(depth, 1))
+            there = self._at(ops, places, at)
+            row = factors.elements(ops, factor, there, along, lanes, present)
+            later = self._at(ops, there, AHEAD * unit.group)
+            factors.fetch(ops, factor, later, FIRST, lanes)
+            row = unit.packed(ops, row)
+            if not even and number and factor is factors.roles.left:
+                inside = ops.compare("ult", ops.index(ops.plus(k, number)), ops.index(depth))
+                row = ops.select(inside, row, ops.zeros(vector_of(unit.element, lanes)))
+            made.append(row)
+        return made
+
+    def _in_order(self, ops: Ops, rows: Sequence[SSAValue]) -> SSAValue:
+        """Words of some rows, in the order of their lanes."""
+        lanes, group = lanes_of(rows[0]), len(rows)
+        whole = ops.joined(rows)
+        order = [number * lanes + lane for lane in range(lanes) for number in range(group)]
+        return self.unit.words(ops, ops.lanes_of(whole, order))
+
+    # The right factor: `places` is where the panel begins, also along k.
+
+    def pack_right(
+        self, ops: Ops, room: DotRoom, places: Places, present: Count, depth: Count
+    ) -> None:
+        """A panel."""
+        if self.factors.right_is_across:
+            self._squares(ops, room, places, present, depth)
+            return
+        factors, unit = self.factors, self.unit
+
+        def word(inside: Ops, k: SSAValue) -> None:
+            right, columns = factors.roles.right, factors.columns
+            rows = self._rows_of_word(inside, right, places, columns, self.width, present, k, depth)
+            at = inside.plus(room.panel, inside.times(inside.divide(k, unit.group), self.width))
+            for number, made in enumerate(interleaved(inside, rows)):
+                here = inside.plus(at, number * lanes_of(made))
+                room.words.store(inside, unit.right(inside, made), here)
+
+        ops.each(0, depth, unit.group, word)
+
+    def _squares(
+        self, ops: Ops, room: DotRoom, places: Places, present: Count, depth: Count
+    ) -> None:
+        """Where columns lie along k: squares of words, transposed."""
+        unit = self.unit
+        even = isinstance(depth, int) and depth % unit.elements == 0
+
+        def square(inside: Ops, k: SSAValue) -> None:
+            left: Count = unit.elements
+            if not even:
+                left = inside.least(inside.minus(depth, k), unit.elements)
+            at = inside.times(inside.divide(k, unit.group), self.width)
+            for first in range(0, self.width, unit.lanes):
+                rows = [
+                    self._column(inside, places, inside.plus(first, lane), present, k, left)
+                    for lane in range(unit.lanes)
+                ]
+                place = inside.plus(room.panel, at)
+                for number, made in enumerate(transposed(inside, rows)):
+                    here = inside.plus(place, number * self.width + first)
+                    room.words.store(inside, made, here)
+
+        ops.each(0, depth, unit.elements, square)
+
+    def _column(
+        self, ops: Ops, places: Places, column: Count, present: Count, k: Count, left: Count
+    ) -> SSAValue:
+        """Words of one column, along k; the last column again for those behind it."""
+        factors, unit = self.factors, self.unit
+        if present != self.width:
+            column = ops.least(column, ops.minus(present, 1))
+        there = self._at(ops, places, k)
+        there[factors.columns] = ops.plus(there[factors.columns], column)
+        made = factors.elements(ops, factors.roles.right, there, factors.axis, unit.elements, left)
+        return unit.right(ops, unit.words(ops, made))
+
+    def _at(self, ops: Ops, places: Places, k: Count) -> Places:
+        axis = self.factors.axis
+        return {**places, axis: ops.plus(places[axis], k)}

@@ -1,0 +1,262 @@
+"""Products of small integers in tiles, by dot products: four bytes of k are a word, and one lane.
+
+    for each block of rows:
+        for each block of k:
+            the block of the left factor is packed as words, with what makes up for its bias
+            for each panel of columns:
+                the panel of the right factor is packed as words
+                for each tile of rows:
+                    accumulators from the rows' corrections
+                    for each word of k: a row of the panel, times each word of the tile's column
+                    with what the blocks of k before have left: stored,
+                    or after the last block: what else is computed of each element
+
+Sums are exact modulo 2^32, so no size of a tile or a block can be seen in a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from kina.passes.kernels.dot_packing import LINE, DotPacking, DotRoom
+from kina.passes.kernels.dot_rows import DotRows
+from kina.passes.kernels.dot_unit import DotUnit, Words, order_of
+from kina.passes.kernels.factors import Factors, SpanBody, spans
+from kina.passes.kernels.function import KernelFunction, Places
+from kina.passes.kernels.hints import FIRST
+from kina.passes.kernels.kernel import nest
+from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.scheduling.contractions import Roles
+from kina.passes.scheduling.products import depth_of
+
+HEIGHTS = (4, 1)
+"""Rows of the smaller tiles, for what is left of the rows."""
+AHEAD = 16
+"""How many words of k before they are read the rows of a panel are asked for."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A panel of a block: how many columns it has and how many k; what came before and comes."""
+
+    present: Count
+    depth: Count
+    is_later: Flag
+    """Whether a block of k came before."""
+    is_last: Flag
+
+
+class DotTiles:
+    """Writes the loops of a kernel with one sum of products of small integers."""
+
+    def __init__(self, function: KernelFunction, roles: Roles) -> None:
+        self.function = function
+        machine = function.machine
+        assert machine.dots is not None
+        self._unit = unit = DotUnit(machine.dots, roles.element)
+        self._factors = factors = Factors(function, roles)
+        self._height, self._width = machine.dots.tile_rows, machine.dots.tile_columns
+        self._depth = _even_part(factors.total, depth_of(roles.element, machine), unit.elements)
+        self._is_whole = isinstance(factors.total, int) and factors.total <= self._depth
+        depth = self._depth // unit.group
+        most = max(1, machine.dots.block // (depth + LINE) // self._height) * self._height
+        block = _even_part(factors.static(factors.rows), most, self._height)
+        self._packing = DotPacking(factors, unit, self._height, self._width, block, depth)
+        self._few = DotRows(factors, unit, self._packing)
+        self._room = self._memory()
+        function.strategy = f"tiles of {self._height} rows, words of {unit.group}"
+        function.lanes = self._width
+
+    def _memory(self) -> DotRoom:
+        packing, plus = self._packing, self.function.entry.plus
+        sizes = [packing.left_size, packing.fixes_size, packing.panel_size]
+        tile = self._height * self._width
+        size = max(sum(sizes) + tile, self._few.size)
+        memory, start = self.function.workspace(f32, -(-size // LINE) * LINE)
+        places = [plus(start, sum(sizes[:at])) for at in range(4)]
+        return DotRoom(Words(memory), *places)
+
+    def build(self) -> None:
+        """Appends everything to the function."""
+        space, factors = self.function.space, self._factors
+        inner = (factors.rows, factors.columns)
+        outer = [loop for loop in space.parallel if loop not in inner]
+        nest(self.function, self.function.ops, outer, {}, self._product)
+        factors.hints.finish()
+
+    def _product(self, ops: Ops, places: Places) -> None:
+        """By few rows or by tiles, as there are rows."""
+        most = self.function.machine.few_rows
+        _, rows = self._factors.bounds(self._factors.rows)
+        known = self._factors.static(self._factors.rows)
+        is_few: Flag = known is not None and known <= max(most, 1)
+        if isinstance(rows, SSAValue) and known is None:
+            is_few = ops.compare("ule", rows, ops.index(most))
+        few = partial(self._few.build, places=places, room=self._room)
+        ops.choose(is_few, few, partial(self._blocks, places=places))
+
+    # Blocks.
+
+    def _blocks(self, ops: Ops, places: Places) -> None:
+        factors = self._factors
+        assert factors.rows is not None
+        first, rows = factors.bounds(factors.rows)
+
+        def block(inside: Ops, row: Count, count: Count) -> None:
+            here = {**places, factors.rows or 0: row}
+            self._each_of_k(inside, partial(self._block_of_k, here, count))
+
+        spans(ops, first, rows, self._packing.rows, block)
+
+    def _each_of_k(self, ops: Ops, body: SpanBody) -> None:
+        """The blocks of k: one at least, for a sum of nothing is stored too."""
+        total = self._factors.total
+        if isinstance(total, int):
+            spans(ops, 0, total, self._depth, body)
+            return
+
+        def block(inside: Ops, at: SSAValue) -> None:
+            body(inside, at, inside.least(inside.minus(total, at), self._depth))
+
+        ops.each(0, ops.most(total, 1), self._depth, block)
+
+    def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
+        factors = self._factors
+        here = {**places, factors.axis: at}
+        self._packing.pack_left(ops, self._room, here, rows, depth)
+        first, columns = factors.bounds(factors.columns)
+        even = (factors.static(factors.columns) or 1) % self._width == 0
+
+        def panel(inside: Ops, column: Count, present: Count) -> None:
+            there = {**here, factors.columns: column}
+            self._packing.pack_right(inside, self._room, there, present, depth)
+            self._tiles(inside, there, rows, self._part(inside, present, at, depth))
+
+        spans(ops, first, columns, self._width, panel, even=even)
+
+    def _part(self, ops: Ops, present: Count, at: Count, depth: Count) -> Part:
+        if self._is_whole:
+            return Part(present, depth, is_later=False, is_last=True)
+        later = ops.compare("ne", ops.index(at), ops.index(0))
+        end, total = ops.index(ops.plus(at, depth)), ops.index(self._factors.total)
+        return Part(present, depth, later, ops.compare("eq", end, total))
+
+    def _tiles(self, ops: Ops, places: Places, rows: Count, part: Part) -> None:
+        first: Count = 0
+        for height in (self._height, *(h for h in HEIGHTS if h < self._height)):
+            rest = ops.remainder(rows, height)
+            ops.each(
+                first,
+                ops.minus(rows, rest),
+                height,
+                lambda inside, row, height=height: self._tile(inside, places, row, part, height),
+            )
+            first, rows = ops.plus(first, ops.minus(rows, rest)), rest
+
+    # One tile.
+
+    def _tile(self, ops: Ops, places: Places, row: SSAValue, part: Part, height: int) -> None:
+        """`row` is that one of its block, where `places` is."""
+        left = self._packing.tile(ops, self._room, row)
+        words = ops.divide(ops.plus(part.depth, self._unit.group - 1), self._unit.group)
+        multiply = partial(self._multiply, left)
+        self._fetch(ops, self._factors.at_row(ops, places, row), height)
+        held = ops.loop(0, words, 1, self._starts(ops, row, height), multiply)
+        for number, value in enumerate(held):
+            at = ops.plus(self._room.tile, number * self._unit.lanes)
+            self._room.words.store(ops, value, at)
+        here = self._factors.at_row(ops, places, row)
+        ops.each(0, height, 1, partial(self._leave, here, part))
+
+    def _fetch(self, ops: Ops, places: Places, height: int) -> None:
+        """Asks for where the results of a tile will be, as long as it is multiplied."""
+        factors, kernel = self._factors, self.function.kernel
+        for stage in kernel.stages:
+            if stage.value in kernel.outputs and factors.has_rows(stage):
+                sums = factors.kept(ops, stage, places)
+                for number in range(height):
+                    at = ops.plus(sums.at, ops.times(sums.stride, number))
+                    factors.hints.fetch(ops, sums.buffer, at, self._width, FIRST)
+
+    @property
+    def _registers(self) -> range:
+        """Of a row of a tile: the columns that each begins with."""
+        return range(0, self._width, self._unit.lanes)
+
+    def _starts(self, ops: Ops, row: SSAValue, height: int) -> list[SSAValue]:
+        unit, starts = self._unit, list[SSAValue]()
+        if not unit.is_biased:
+            return [unit.zeros(ops)] * (height * len(self._registers))
+        first = self._packing.fix(ops, self._room, row)
+        for number in range(height):
+            fix = self._room.words.load(ops, ops.plus(first, number), 0)
+            starts += [ops.spread(fix, unit.lanes)] * len(self._registers)
+        return starts
+
+    def _multiply(
+        self, left: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """One word of k: a row of the panel times each word of a column of the tile."""
+        unit, words, (row, step) = self._unit, self._room.words, self._packing.steps
+        place = ops.plus(self._room.panel, ops.times(k, self._width))
+        panel = [words.load(ops, ops.plus(place, at), unit.lanes) for at in self._registers]
+        later = ops.plus(place, AHEAD * self._width)
+        self._factors.hints.fetch(ops, words.memory, later, self._width, FIRST)
+        start, made = ops.plus(left, ops.times(k, step)), list[SSAValue]()
+        count = len(panel)
+        for number in range(len(held) // count):
+            word = words.load(ops, ops.plus(start, number * row), 0)
+            factor = ops.spread(word, unit.lanes)
+            mine = held[number * count : (number + 1) * count]
+            made += [
+                unit.add(ops, so_far, right, factor)
+                for so_far, right in zip(mine, panel, strict=True)
+            ]
+        return made
+
+    def _leave(self, places: Places, part: Part, ops: Ops, number: SSAValue) -> None:
+        """What is done with a row of a tile that is in memory now."""
+        factors, stage = self._factors, self._factors.stage
+        at = ops.plus(self._room.tile, ops.times(number, self._width))
+        value = self._room.words.load(ops, at, self._width)
+        if self._packing.is_interleaved:
+            value = ops.lanes_of(value, order_of(self._width, self._unit.group))
+        value = self._unit.narrowed(ops, value, stage.element)
+        here = factors.at_row(ops, places, number)
+        if isinstance(part.is_later, SSAValue):
+            kept = partial(self._with_kept, here, part, value)
+            (value,) = ops.when(part.is_later, [value], kept)
+        finish = partial(
+            factors.finish, places=here, value=value, lanes=self._width, present=part.present
+        )
+        ops.choose(part.is_last, finish, partial(self._keep, here, part, value))
+
+    def _with_kept(
+        self, places: Places, part: Part, value: SSAValue, ops: Ops
+    ) -> Sequence[SSAValue]:
+        """The sums of a row with those of the blocks of k before."""
+        assert self._factors.keeper is not None
+        sums = self._factors.kept(ops, self._factors.keeper, places)
+        mask = ops.mask(part.present, self._width)
+        kept = ops.load(sums.buffer, sums.at, self._width, mask)
+        return [ops.value(arith.AddiOp(value, kept))]
+
+    def _keep(self, places: Places, part: Part, value: SSAValue, ops: Ops) -> None:
+        assert self._factors.keeper is not None
+        sums = self._factors.kept(ops, self._factors.keeper, places)
+        ops.store(value, sums.buffer, sums.at, ops.mask(part.present, self._width))
+
+
+def _even_part(total: Count | None, most: int, step: int) -> int:
+    """Parts of a total as even as may be, no longer than `most`, in whole steps."""
+    if not isinstance(total, int):
+        return most
+    parts = max(1, -(-total // most))
+    even = -(-total // parts)
+    return -(-even // step) * step
