@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         KinaValueError,
         KinaWarning,
     )
+    from kina.notebook.magic import Shell
     from kina.runtime.loading import compile, load
     from kina.runtime.module import Function, Module
     from kina.runtime.threads import set_num_threads
@@ -57,6 +58,13 @@ def __getattr__(name: str) -> object:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """What `%load_ext kina` calls: cells that begin with `%%kina` are programs."""
+    from kina.notebook.magic import register
+
+    register(shell)
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ ORDER = (
     ("universe",),
     ("backend",),
     ("runtime", "lsp", "explore"),
-    ("cli",),
+    ("cli", "notebook"),
 )
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 # The universe is xDSL's entry point: a list of names of all parts, imported on demand.

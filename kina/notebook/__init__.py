@@ -1,0 +1,1 @@
+"""Kina in IPython and Jupyter: `%load_ext kina`."""
