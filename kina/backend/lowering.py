@@ -23,7 +23,6 @@ from kina.backend.options import Options
 from kina.backend.targets import TARGETS
 from kina.dialects.requires import requirements_of
 from kina.dims import Terms
-from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
 from kina.frontend.typed import TypedProgram
@@ -46,6 +45,8 @@ PART_SIZE = 64
 
 def kina_module(source: Source) -> tuple[ModuleOp, dict[str, Signature]]:
     """The kina IR of a program and its signatures; all of a program's errors are raised at once."""
+    from kina.frontend.check import check
+
     program = check(source)
     return generate(program), program.signatures
 

@@ -83,69 +83,6 @@ class LogOp(UnaryOp):
 
 
 @irdl_op_definition
-class Expm1Op(UnaryOp):
-    """`exp(x) - 1`, as precise near 0 as anywhere."""
-
-    name = "kina.expm1"
-
-
-@irdl_op_definition
-class Log1pOp(UnaryOp):
-    """`log(1 + x)`, as precise near 0 as anywhere."""
-
-    name = "kina.log1p"
-
-
-@irdl_op_definition
-class TanhOp(UnaryOp):
-    """The hyperbolic tangent."""
-
-    name = "kina.tanh"
-
-
-@irdl_op_definition
-class ErfOp(UnaryOp):
-    """The error function."""
-
-    name = "kina.erf"
-
-
-@irdl_op_definition
-class SqrtOp(UnaryOp):
-    """The correctly rounded square root."""
-
-    name = "kina.sqrt"
-
-
-@irdl_op_definition
-class AbsOp(UnaryOp):
-    """The magnitude; the lowest integer is its own."""
-
-    name = "kina.abs"
-
-
-@irdl_op_definition
-class FloorOp(UnaryOp):
-    """The largest integer that is not above each element."""
-
-    name = "kina.floor"
-
-
-@irdl_op_definition
-class CeilOp(UnaryOp):
-    """The smallest integer that is not below each element."""
-
-    name = "kina.ceil"
-
-
-@irdl_op_definition
-class RoundOp(UnaryOp):
-    """The nearest integer, the even one of two."""
-
-    name = "kina.round"
-
-
-@irdl_op_definition
 class StopGradientOp(ElementwiseOp):
     """The operand; no gradient passes."""
 
@@ -157,55 +94,6 @@ class StopGradientOp(ElementwiseOp):
     def __init__(self, operand: Value) -> None:
         result = inferred("stop_gradient", [operand], {})
         super().__init__(operands=[operand], result_types=[result])
-
-
-@irdl_op_definition
-class SigmoidOp(UnaryOp):
-    """`1 / (1 + exp(-x))`."""
-
-    name = "kina.sigmoid"
-
-
-@irdl_op_definition
-class LogSigmoidOp(UnaryOp):
-    """`log(sigmoid(x))`."""
-
-    name = "kina.log_sigmoid"
-
-
-@irdl_op_definition
-class SoftplusOp(UnaryOp):
-    """`log(1 + exp(x))`."""
-
-    name = "kina.softplus"
-
-
-@irdl_op_definition
-class SiluOp(UnaryOp):
-    """`x * sigmoid(x)`."""
-
-    name = "kina.silu"
-
-
-@irdl_op_definition
-class GeluOp(UnaryOp):
-    """`x * (1 + erf(x / sqrt(2))) / 2`."""
-
-    name = "kina.gelu"
-
-
-@irdl_op_definition
-class GeluTanhOp(UnaryOp):
-    """The approximation of gelu by a tanh: `x * sigmoid(2 * sqrt(2/pi) * (x + 0.044715 * x^3))`."""
-
-    name = "kina.gelu_tanh"
-
-
-@irdl_op_definition
-class XlogyOp(BinaryOp):
-    """`x * log(y)`, and 0 where x is 0, whatever y is."""
-
-    name = "kina.xlogy"
 
 
 @irdl_op_definition

@@ -1,20 +1,21 @@
-"""The `kina` dialect: its operations, its attributes, and how to build one by its table name."""
+"""The whole `kina` dialect, for what reads IR; a compilation loads what its program has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from types import ModuleType
-from typing import cast
 
-from xdsl.ir import Dialect, Operation, SSAValue
+from xdsl.ir import Dialect, Operation
 
 from kina.dialects import (
+    activations,
     call,
     choice,
     contraction,
     elementwise,
     fibers,
     fold,
+    functions,
     indexing,
     integers,
     internal,
@@ -28,15 +29,12 @@ from kina.dialects import (
     shaping,
     vjp,
 )
-from kina.dialects.base import KinaOp
 from kina.dialects.reduce import ReductionKindAttr
 from kina.dialects.types import LayoutAttr
-from kina.ops import OPS
-from kina.rules.parts import Attributes
 
 _MODULES = (
-    *(elementwise, choice, integers, shaping, layout, reduce, normalize, fibers, indexing),
-    *(contraction, scan, random, selection),
+    *(elementwise, functions, activations, choice, integers, shaping, layout, reduce),
+    *(normalize, fibers, indexing, contraction, scan, random, selection),
     *(call, internal, vjp, fold, invoke),
 )
 """The modules whose operations make the dialect."""
@@ -51,21 +49,5 @@ def _defined(module: ModuleType) -> Iterator[type[Operation]]:
 
 
 _OPERATIONS = [op for module in _MODULES for op in _defined(module)]
-
-OP_CLASSES: dict[str, type[KinaOp]] = {
-    name: op
-    for op in _OPERATIONS
-    if (name := op.name.removeprefix("kina.")) in OPS and issubclass(op, KinaOp)
-}
-"""The operation class of every row of the op table."""
-
-
-def build(name: str, operands: Sequence[SSAValue], attributes: Attributes) -> KinaOp:
-    """Operation `name` of the op table; a `RuleError` where its type rule is broken."""
-    arguments = [attributes[key] for key in OPS[name].attributes]
-    make = cast("Callable[..., KinaOp]", OP_CLASSES[name])
-    given = [operands] if OPS[name].variadic else operands
-    return make(*given, *arguments)
-
 
 Kina = Dialect("kina", _OPERATIONS, [LayoutAttr, ReductionKindAttr])

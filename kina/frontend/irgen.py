@@ -25,10 +25,10 @@ from kina.dialects.call import CallOp
 from kina.dialects.callee import SIZE_PARAMETERS
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.fold import FoldOp
-from kina.dialects.kina import build
 from kina.dialects.layout import SizeOp
 from kina.dialects.requires import set_requirements
 from kina.dialects.selection import TakePlacesOp
+from kina.dialects.table import build
 from kina.dialects.types import SYMBOL_NAME, to_ir
 from kina.dialects.vjp import VjpOp
 from kina.frontend.requirements import requirements

@@ -109,6 +109,7 @@ class _Found:
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """`did you mean …?` for the candidate that `name` seems to be a misspelling of."""
+
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
     close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return f"did you mean `{by_folded[close[0]]}`?" if close else None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from kina.dims import Dim, substitute
-from kina.frontend.exact import bounds
-from kina.frontend.report import Report
 from kina.frontend.typed import (
     Apply,
     CallFunction,
@@ -28,6 +27,9 @@ from kina.rules.requirements import (
     of_operation,
     of_types,
 )
+
+if TYPE_CHECKING:
+    from kina.frontend.report import Report
 
 Requirements = Mapping[str, tuple[Requirement, ...]]
 _Call = CallFunction | Differentiate | FoldFunction
@@ -83,6 +85,8 @@ def _of_instruction(instruction: Instruction) -> Iterator[Requirement]:
             operands = [operand.type for operand in instruction.operands]
             yield from of_operation(instruction.op, instruction.attributes, operands)
         case TakeSize():
+            from kina.frontend.exact import bounds
+
             yield from of_number(instruction.size, instruction.dtype, *bounds(instruction.dtype))
         case FoldFunction():
             yield from of_layers(_fold_types(instruction).layers())

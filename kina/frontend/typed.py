@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kina.dims import Dim
 from kina.dtypes import DType
 from kina.errors import Diagnostic
-from kina.frontend.exact import Scalar
 from kina.frontend.source import Extent, Source
 from kina.rules.parts import Attribute
 from kina.types import Signature, TensorType, is_private
+
+if TYPE_CHECKING:
+    from kina.frontend.exact import Scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from kina.dialects.callee import size_parameters
-from kina.passes.decompose_kina import DECOMPOSITIONS
-from kina.passes.located import rewrite
+from kina.passes.decompose_kina import decompose
 from kina.passes.lowering.functions import is_kina, lower_function
 from kina.passes.lowering.updates import contracts_of
 
@@ -37,7 +36,7 @@ class LowerKina(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
-        rewrite(op, DECOMPOSITIONS)
+        decompose(op)
         functions = [child for child in op.ops if isinstance(child, FuncOp) and is_kina(child)]
         callees = {
             child.sym_name.data: child.function_type

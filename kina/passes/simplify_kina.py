@@ -16,15 +16,24 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from kina.lazy import LazyTable
+from kina.passes.families import Patterns, patterns_for
 from kina.passes.located import rewrite
 from kina.passes.simplification.duplicates import merge_duplicates
-from kina.passes.simplification.joined import JOINED_PATTERNS
 from kina.passes.simplification.patterns import PATTERNS
-from kina.passes.simplification.scatter import SCATTER_PATTERNS
 from kina.passes.simplification.selection import move_selections
-from kina.passes.simplification.turned import TURNED_PATTERNS
 
-ALL_PATTERNS = PATTERNS + SCATTER_PATTERNS + JOINED_PATTERNS + TURNED_PATTERNS
+FAMILIES: LazyTable[Patterns] = LazyTable(
+    "kina.passes.simplification",
+    {
+        "kina.scatter_along_axis": "scatter.PATTERNS",
+        "kina.concat": "joined.PATTERNS",
+        "kina.update": "joined.PATTERNS",
+        "kina.overwrite": "joined.PATTERNS",
+        "kina.transpose": "turned.PATTERNS",
+    },
+)
+"""What concerns an operation that few programs have, beside `PATTERNS`."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +50,10 @@ class SimplifyKina(ModulePass):
         """Rewrites the module in place."""
         functions = [item for item in op.body.block.ops if isinstance(item, FuncOp)]
         bodies = [function for function in functions if not function.is_declaration]
-        rewrite(op, ALL_PATTERNS)
+        rewrite(op, PATTERNS + patterns_for(op, FAMILIES))
         for function in bodies:
             move_selections(function)
-        rewrite(op, ALL_PATTERNS)
+        rewrite(op, PATTERNS + patterns_for(op, FAMILIES))
         for function in bodies:
             merge_duplicates(function)
             region_dce(function.body)

@@ -19,9 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from kina.dialects.base import KinaOp
 from kina.dialects.elementwise import AddOp, CastOp, ConstantOp, DivOp, ExpOp, MulOp, NegOp, SubOp
-from kina.dialects.kina import build
 from kina.dialects.reduce import ReduceKeepOp, ReduceOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.dialects.table import build
 from kina.dialects.types import element_type, from_ir
 from kina.dtypes import F32, DType
 from kina.passes.expand_math import NONPOSITIVE

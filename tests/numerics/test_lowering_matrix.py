@@ -17,7 +17,7 @@ from xdsl.ir import Block, Region
 from xdsl.printer import Printer
 
 from kina.backend.toolchain import MLIR_OPT, run
-from kina.dialects.kina import build
+from kina.dialects.table import build
 from kina.dialects.types import to_ir
 from kina.dtypes import BOOLS, DTYPES, I64
 from kina.errors import KinaToolchainError

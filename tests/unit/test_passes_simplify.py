@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from kina.dialects.elementwise import BinaryOp, CastOp, UnaryOp
 from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.kina import build
+from kina.dialects.table import build
 from kina.dialects.types import from_ir, to_ir
 from kina.dtypes import DTYPES, F32, I64
 from kina.errors import KinaIndexError

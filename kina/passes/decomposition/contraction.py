@@ -85,7 +85,7 @@ def _product(first: Dim, second: Dim) -> Dim | None:
         return None
 
 
-CONTRACTION_PATTERNS: tuple[RewritePattern, ...] = (
+PATTERNS: tuple[RewritePattern, ...] = (
     MatmulIsContraction(),
     ContractWide(),
     MergeSummedLoops(),

@@ -8,8 +8,8 @@ from math import inf
 
 from xdsl.ir import SSAValue
 
-from kina.dialects.elementwise import SqrtOp
 from kina.dialects.fibers import LayerNormOp, LogSumExpOp, NormOp, RmsNormOp
+from kina.dialects.functions import SqrtOp
 from kina.dialects.reduce import ReduceKeepOp
 from kina.dialects.shaping import ReshapeOp
 from kina.passes.expand_math import SUMMED

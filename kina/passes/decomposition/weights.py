@@ -7,62 +7,56 @@ from collections.abc import Iterable
 from xdsl.ir import Operation
 
 from kina.dialects.base import KinaOp
-from kina.dialects.contraction import ContractOp, MatmulOp
-from kina.dialects.elementwise import (
-    BinaryOp,
-    ClampOp,
-    GeluOp,
-    GeluTanhOp,
-    LogSigmoidOp,
-    SigmoidOp,
-    SiluOp,
-    SoftplusOp,
-    UnaryOp,
-    XlogyOp,
-)
-from kina.dialects.fibers import FiberOp, LayerNormOp, LogSumExpOp, RmsNormOp
-from kina.dialects.normalize import LogSoftmaxOp, NormalizeOp, SoftmaxOp
-from kina.dialects.reduce import ReductionOp
-from kina.dialects.scan import CumsumOp
+from kina.dialects.elementwise import BinaryOp, UnaryOp
 from kina.dtypes import I4
 
-IN_F32 = (UnaryOp, BinaryOp, ClampOp, NormalizeOp, FiberOp, ReductionOp, CumsumOp)
-"""What computes in F32 where it is of small floats, between casts."""
+_IN_F32 = frozenset(
+    f"kina.{name}"
+    for name in (
+        *("clamp", "softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm"),
+        *("reduce", "reduce_keep", "cumsum"),
+    )
+)
 
-WEIGHTS: dict[type[Operation], int] = {
-    ClampOp: 2,
-    XlogyOp: 6,
-    SoftmaxOp: 7,
-    LogSoftmaxOp: 8,
-    LogSigmoidOp: 8,
-    SoftplusOp: 8,
-    LogSumExpOp: 13,
-    SigmoidOp: 13,
-    GeluOp: 14,
-    SiluOp: 17,
-    GeluTanhOp: 25,
-    RmsNormOp: 29,
-    LayerNormOp: 35,
+WEIGHTS: dict[str, int] = {
+    "kina.clamp": 2,
+    "kina.xlogy": 6,
+    "kina.softmax": 7,
+    "kina.log_softmax": 8,
+    "kina.log_sigmoid": 8,
+    "kina.softplus": 8,
+    "kina.logsumexp": 13,
+    "kina.sigmoid": 13,
+    "kina.gelu": 14,
+    "kina.silu": 17,
+    "kina.gelu_tanh": 25,
+    "kina.rms_norm": 29,
+    "kina.layer_norm": 35,
 }
 """Of F32; all others are one operation."""
 
+_CONTRACTIONS = frozenset({"kina.matmul", "kina.contract"})
+_IN_I8 = _CONTRACTIONS | {"kina.cumsum"}
+"""What computes in I8 where it is of I4, between casts."""
 
-_CONTRACTIONS = (MatmulOp, ContractOp)
-_IN_I8 = (*_CONTRACTIONS, CumsumOp)
-"""The same for I4."""
+
+def is_in_f32(op: Operation) -> bool:
+    """Whether an operation computes in F32 where it is of small floats, between casts."""
+    return isinstance(op, UnaryOp | BinaryOp) or op.name in _IN_F32
 
 
 def weight(op: Operation) -> int:
     """How many operations it becomes."""
     casts = len(op.operands) + 1 if isinstance(op, KinaOp) and _is_widened(op) else 0
-    return WEIGHTS.get(type(op), 1) + casts
+    return WEIGHTS.get(op.name, 1) + casts
 
 
 def _is_widened(op: KinaOp) -> bool:
     """Whether it computes in another dtype, between casts."""
-    if isinstance(op, _IN_I8) and op.kina_type.dtype is I4:
+    dtype = op.kina_type.dtype
+    if op.name in _IN_I8 and dtype is I4:
         return True
-    return isinstance(op, (*IN_F32, *_CONTRACTIONS)) and op.kina_type.dtype.is_small_float
+    return dtype.is_small_float and (is_in_f32(op) or op.name in _CONTRACTIONS)
 
 
 def weight_of(operations: Iterable[Operation]) -> int:

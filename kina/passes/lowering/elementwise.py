@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from kina.dialects.base import KinaOp
-from kina.dialects.choice import SelectOp
 from kina.dialects.elementwise import StopGradientOp
 from kina.dialects.types import element_type
 from kina.dtypes import BOOL, DType
@@ -19,6 +19,9 @@ from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Body, generic, whole
 from kina.passes.lowering.scalars import scalar
 from kina.passes.lowering.storage import load, store
+
+if TYPE_CHECKING:
+    from kina.dialects.choice import SelectOp
 
 
 def elementwise(state: Lowering, op: KinaOp, body: Body) -> None:

@@ -237,7 +237,7 @@ def _lower_operation(state: Lowering, op: Operation) -> None:
     for result in op.results:
         if has_layout(result.type):
             _check_host(op.location, f"the result of {op.name}", from_ir(result.type))
-    if (lower := LOWERINGS.get(type(op))) is not None:
+    if (lower := LOWERINGS.get(op.name)) is not None:
         lower(state, op)
         return
     if any(inner.name.startswith("kina.") for inner in op.walk()):

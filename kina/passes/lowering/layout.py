@@ -7,14 +7,13 @@ writes in place, and neither is a copy that schedule-cpu would keep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, cf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, UnitAttr, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.dialects.utils import split_dynamic_index_list
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import BlockArgument, OpResult, SSAValue, Use
 
 from kina.dialects.layout import (
     CheckWindowOp,
@@ -258,17 +257,3 @@ def _places(axis: int, start: Start, dims: Sequence[Dim]) -> list[Start]:
 
 def _sizes(state: Lowering, dims: Sequence[Dim]) -> list[Start]:
     return [dim if isinstance(dim, int) else state.size(dim) for dim in dims]
-
-
-LAYOUT: Mapping[type[Operation], Callable[[Lowering, Any], None]] = {
-    IotaOp: lower_iota,
-    TransposeOp: lower_transpose,
-    SliceOp: lower_slice,
-    WindowOp: lower_window,
-    ConcatOp: lower_concat,
-    UpdateOp: lower_update,
-    OverwriteOp: lower_overwrite,
-    SizeOp: lower_size,
-    CheckWindowOp: lower_check_window,
-}
-"""Which function lowers which operation."""

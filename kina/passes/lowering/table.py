@@ -5,79 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.func import CallOp as FuncCallOp
-from xdsl.ir import Operation
-
-from kina.dialects.call import CallOp
-from kina.dialects.choice import SelectOp
-from kina.dialects.contraction import ContractOp
-from kina.dialects.elementwise import CastOp, ConstantOp, StopGradientOp
-from kina.dialects.fold import FoldOp
-from kina.dialects.indexing import CheckIndicesOp, GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
-from kina.dialects.kina import OP_CLASSES
-from kina.dialects.random import RandomUniformOp
-from kina.dialects.reduce import ReduceKeepOp, ReduceOp
-from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
-from kina.dialects.selection import PutPlacesOp, TakePlacesOp, TopKOp
-from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.lazy import LazyTable
 from kina.ops import OPS
-from kina.passes.lowering.calls import lower_call
-from kina.passes.lowering.casts import lower_cast
-from kina.passes.lowering.constants import lower_constant
 from kina.passes.lowering.context import Lowering
-from kina.passes.lowering.contraction import lower_contract
-from kina.passes.lowering.elementwise import lower_elementwise, lower_select, lower_stop_gradient
-from kina.passes.lowering.folds import lower_fold
-from kina.passes.lowering.gradients import (
-    lower_scatter_add,
-    lower_scatter_along_axis,
-)
-from kina.passes.lowering.indexing import (
-    lower_check_indices,
-    lower_gather,
-    lower_select_along_axis,
-    lower_take_along_axis,
-)
-from kina.passes.lowering.layout import LAYOUT
-from kina.passes.lowering.random import lower_random_uniform
-from kina.passes.lowering.reductions import lower_reduction
-from kina.passes.lowering.scan import lower_cumsum, lower_recurrence, lower_reverse
-from kina.passes.lowering.selection import lower_put_places, lower_take_places, lower_top_k
-from kina.passes.lowering.shaping import lower_broadcast, lower_reshape
 
 LowerOp = Callable[[Lowering, Any], None]
 
-LOWERINGS: dict[type[Operation], LowerOp] = {
+_KINA: dict[str, str] = {
     **{
-        OP_CLASSES[op.name]: lower_elementwise
+        op.name: "elementwise.lower_elementwise"
         for op in OPS.values()
-        if op.is_elementwise and not op.composite and op.name in OP_CLASSES
+        if op.is_elementwise and not op.composite
     },
-    SelectOp: lower_select,
-    StopGradientOp: lower_stop_gradient,
-    CastOp: lower_cast,
-    ConstantOp: lower_constant,
-    BroadcastOp: lower_broadcast,
-    ReshapeOp: lower_reshape,
-    ReduceOp: lower_reduction,
-    ReduceKeepOp: lower_reduction,
-    TakeAlongAxisOp: lower_take_along_axis,
-    CheckIndicesOp: lower_check_indices,
-    SelectAlongAxisOp: lower_select_along_axis,
-    GatherOp: lower_gather,
-    ScatterAlongAxisOp: lower_scatter_along_axis,
-    ScatterAddOp: lower_scatter_add,
-    ContractOp: lower_contract,
-    RandomUniformOp: lower_random_uniform,
-    **LAYOUT,
-    CumsumOp: lower_cumsum,
-    ReverseOp: lower_reverse,
-    RecurrenceOp: lower_recurrence,
-    TopKOp: lower_top_k,
-    TakePlacesOp: lower_take_places,
-    PutPlacesOp: lower_put_places,
-    CallOp: lower_call,
-    FuncCallOp: lower_call,
-    FoldOp: lower_fold,
+    "select": "elementwise.lower_select",
+    "stop_gradient": "elementwise.lower_stop_gradient",
+    "cast": "casts.lower_cast",
+    "constant": "constants.lower_constant",
+    "broadcast": "shaping.lower_broadcast",
+    "reshape": "shaping.lower_reshape",
+    "reduce": "reductions.lower_reduction",
+    "reduce_keep": "reductions.lower_reduction",
+    "take_along_axis": "indexing.lower_take_along_axis",
+    "check_indices": "indexing.lower_check_indices",
+    "select_along_axis": "indexing.lower_select_along_axis",
+    "gather": "indexing.lower_gather",
+    "scatter_along_axis": "gradients.lower_scatter_along_axis",
+    "scatter_add": "gradients.lower_scatter_add",
+    "contract": "contraction.lower_contract",
+    "random_uniform": "random.lower_random_uniform",
+    "iota": "layout.lower_iota",
+    "transpose": "layout.lower_transpose",
+    "slice": "layout.lower_slice",
+    "window": "layout.lower_window",
+    "concat": "layout.lower_concat",
+    "update": "layout.lower_update",
+    "overwrite": "layout.lower_overwrite",
+    "size": "layout.lower_size",
+    "check_window": "layout.lower_check_window",
+    "cumsum": "scan.lower_cumsum",
+    "reverse": "scan.lower_reverse",
+    "recurrence": "scan.lower_recurrence",
+    "top_k": "selection.lower_top_k",
+    "take_places": "selection.lower_take_places",
+    "put_places": "selection.lower_put_places",
+    "call": "calls.lower_call",
+    "fold": "folds.lower_fold",
 }
+
+LOWERINGS: LazyTable[LowerOp] = LazyTable(
+    "kina.passes.lowering",
+    {f"kina.{name}": place for name, place in _KINA.items()} | {"func.call": "calls.lower_call"},
+)
+"""By the name of the operation."""

@@ -13,9 +13,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from kina.dialects.elementwise import BinaryOp, CastOp, ConstantOp, UnaryOp
-from kina.dialects.kina import build
 from kina.dialects.layout import ConcatOp, OverwriteOp, SizeOp, WindowOp
 from kina.dialects.shaping import BroadcastOp
+from kina.dialects.table import build
 from kina.dialects.types import from_ir
 from kina.dims import Dim, DimError, add, subtract
 
@@ -130,4 +130,4 @@ def _is_zero(value: SSAValue) -> bool:
     return not op.value.get_shape() and not any(op.value.data.data)
 
 
-JOINED_PATTERNS: tuple[RewritePattern, ...] = (ElementwiseOfConcat(), PaddedWithZeros())
+PATTERNS: tuple[RewritePattern, ...] = (ElementwiseOfConcat(), PaddedWithZeros())

@@ -14,9 +14,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from kina.dialects.elementwise import CastOp, ConstantOp, ElementwiseOp, NegOp
 from kina.dialects.indexing import CheckIndicesOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.kina import build
 from kina.dialects.layout import CheckWindowOp, OverwriteOp, SliceOp, UpdateOp, WindowOp
 from kina.dialects.shaping import BroadcastOp, ShapingOp
+from kina.dialects.table import build
 from kina.dialects.types import from_ir
 from kina.dtypes import DType
 from kina.rules.layout import always_fits

@@ -55,4 +55,4 @@ def _zero(type_: KinaType) -> ConstantOp:
     return ConstantOp(payload, type_.placement)
 
 
-SCATTER_PATTERNS: tuple[RewritePattern, ...] = (CastOfScatter(), SumOfScatter())
+PATTERNS: tuple[RewritePattern, ...] = (CastOfScatter(), SumOfScatter())

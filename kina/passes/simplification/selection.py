@@ -18,9 +18,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from kina.dialects.elementwise import CastOp, ElementwiseOp
 from kina.dialects.indexing import SelectAlongAxisOp
-from kina.dialects.kina import build
 from kina.dialects.selection import TakePlacesOp
 from kina.dialects.shaping import BroadcastOp, ReshapeOp
+from kina.dialects.table import build
 from kina.passes.located import stamp
 from kina.passes.simplification.patterns import dims_of
 

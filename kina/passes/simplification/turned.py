@@ -34,4 +34,4 @@ def _renamed(loops: Loops, names: dict[int, int]) -> Loops:
     return tuple(names.get(loop, loop) for loop in loops)
 
 
-TURNED_PATTERNS: tuple[RewritePattern, ...] = (TransposeOfContract(),)
+PATTERNS: tuple[RewritePattern, ...] = (TransposeOfContract(),)

@@ -7,8 +7,8 @@ from math import pi, sqrt
 
 from xdsl.ir import SSAValue
 
+from kina.dialects.activations import XlogyOp
 from kina.dialects.base import KinaOp
-from kina.dialects.elementwise import XlogyOp
 from kina.passes.decomposition.activations import (
     CUBIC,
     SLOPE,

@@ -10,24 +10,19 @@ from xdsl.ir import SSAValue
 
 from kina.dialects.choice import SelectOp
 from kina.dialects.elementwise import (
-    AbsOp,
     AddOp,
     BinaryOp,
     CastOp,
     ClampOp,
     DivOp,
-    ErfOp,
-    Expm1Op,
     ExpOp,
-    Log1pOp,
     LogOp,
     MulOp,
     NegOp,
-    SqrtOp,
     SubOp,
-    TanhOp,
     UnaryOp,
 )
+from kina.dialects.functions import AbsOp, ErfOp, Expm1Op, Log1pOp, SqrtOp, TanhOp
 from kina.passes.tensor_builder import type_of
 from kina.passes.vjp.builder import GradientBuilder, Partial, Rule, Share
 

@@ -68,7 +68,7 @@ class Reverse:
             flow = zip(op.results, self.library.flow.operands_of(op), strict=True)
             return [r for r, read in flow if any(op.operands[i] in active for i in read)]
         floating = [result for result in op.results if is_floating(result)]
-        if floating and type(op) not in RULES:
+        if floating and op.name not in RULES:
             message = f"transform-ad: {op.name} has no VJP"
             raise KinaTypeError(Diagnostic(message, span_of(op.location)))
         return floating
@@ -85,7 +85,7 @@ class Reverse:
             yield from reverse_call(self.library, state, op, given)
         else:
             taken = before(state.builder, op, given[0])
-            partials = RULES[type(op)](state.builder, op, taken.value)
+            partials = RULES[op.name](state.builder, op, taken.value)
             for operand, partial in zip(op.operands, partials, strict=True):
                 if partial is not None and operand in state.active:
                     made = partial()

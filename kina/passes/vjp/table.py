@@ -1,28 +1,7 @@
-"""Which rule differentiates which operation."""
+"""Which rule differentiates which operation, by its name."""
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
-from kina.dialects.contraction import ContractOp, MatmulOp
-from kina.dialects.elementwise import CastOp
-from kina.dialects.fibers import LayerNormOp, LogSumExpOp, RmsNormOp
-from kina.dialects.indexing import GatherOp, SelectAlongAxisOp, TakeAlongAxisOp
-from kina.dialects.internal import ScatterAddOp, ScatterAlongAxisOp
-from kina.dialects.kina import OP_CLASSES
-from kina.dialects.layout import (
-    ConcatOp,
-    OverwriteOp,
-    SliceOp,
-    TransposeOp,
-    UpdateOp,
-    WindowOp,
-)
-from kina.dialects.normalize import LogSoftmaxOp, SoftmaxOp
-from kina.dialects.reduce import ReduceKeepOp, ReduceOp
-from kina.dialects.scan import CumsumOp, RecurrenceOp, ReverseOp
-from kina.dialects.selection import PutPlacesOp, TakePlacesOp
-from kina.dialects.shaping import BroadcastOp, ReshapeOp
 from kina.passes.vjp import (
     activations,
     contraction,
@@ -38,40 +17,39 @@ from kina.passes.vjp import (
 )
 from kina.passes.vjp.builder import Rule
 
-RULES: dict[type[Operation], Rule] = {
-    **{
-        op: elementwise.ELEMENTWISE[name]
-        for name, op in OP_CLASSES.items()
-        if name in elementwise.ELEMENTWISE
-    },
-    **{OP_CLASSES[name]: rule for name, rule in activations.ACTIVATIONS.items()},
-    CastOp: elementwise.cast,
-    BroadcastOp: shaping.broadcast,
-    ReshapeOp: shaping.reshape,
-    ReduceOp: reduce.reduction,
-    ReduceKeepOp: reduce.reduction,
-    SoftmaxOp: normalize.softmax,
-    LogSoftmaxOp: normalize.log_softmax,
-    LogSumExpOp: fibers.logsumexp,
-    RmsNormOp: fibers.rms_norm,
-    LayerNormOp: fibers.layer_norm,
-    TakeAlongAxisOp: indexing.take_along_axis,
-    SelectAlongAxisOp: indexing.take_along_axis,
-    GatherOp: indexing.gather,
-    ScatterAlongAxisOp: indexing.scatter_along_axis,
-    ScatterAddOp: indexing.scatter_add,
-    MatmulOp: contraction.matmul,
-    ContractOp: contraction.contract,
-    TransposeOp: layout.transpose,
-    SliceOp: layout.slice_,
-    WindowOp: layout.slice_,
-    ConcatOp: layout.concat,
-    UpdateOp: layout.update,
-    OverwriteOp: layout.update,
-    CumsumOp: scan.cumsum,
-    ReverseOp: scan.reverse,
-    RecurrenceOp: scan.recurrence,
-    TakePlacesOp: selection.take_places,
-    PutPlacesOp: selection.put_places,
+RULES: dict[str, Rule] = {
+    f"kina.{name}": rule
+    for name, rule in {
+        **elementwise.ELEMENTWISE,
+        **activations.ACTIVATIONS,
+        "cast": elementwise.cast,
+        "broadcast": shaping.broadcast,
+        "reshape": shaping.reshape,
+        "reduce": reduce.reduction,
+        "reduce_keep": reduce.reduction,
+        "softmax": normalize.softmax,
+        "log_softmax": normalize.log_softmax,
+        "logsumexp": fibers.logsumexp,
+        "rms_norm": fibers.rms_norm,
+        "layer_norm": fibers.layer_norm,
+        "take_along_axis": indexing.take_along_axis,
+        "select_along_axis": indexing.take_along_axis,
+        "gather": indexing.gather,
+        "scatter_along_axis": indexing.scatter_along_axis,
+        "scatter_add": indexing.scatter_add,
+        "matmul": contraction.matmul,
+        "contract": contraction.contract,
+        "transpose": layout.transpose,
+        "slice": layout.slice_,
+        "window": layout.slice_,
+        "concat": layout.concat,
+        "update": layout.update,
+        "overwrite": layout.update,
+        "cumsum": scan.cumsum,
+        "reverse": scan.reverse,
+        "recurrence": scan.recurrence,
+        "take_places": selection.take_places,
+        "put_places": selection.put_places,
+    }.items()
 }
 """Every operation whose result may be floating; comparisons and constants carry no gradient."""

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from helpers.cases import Case
-from kina.dialects.kina import build
+from kina.dialects.table import build
 from kina.dialects.types import to_ir
 
 
