@@ -22,6 +22,9 @@ PEERS_VENV ?= .venv-peers
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index $(TORCH_INDEX)
 
+# The tests start `kina` hundreds of times, which would compile all modules each time if Python must not keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo chat train story test test-peers lint sweep fuzz bench clean
 
 demo: $(RUN)

@@ -27,7 +27,7 @@ from kina.machine import MACHINES, USUAL
 from kina.passes.scheduling import work
 from kina.passes.scheduling.kernels import Plan
 from kina.passes.scheduling.space import space_of
-from kina.universe import pass_getter
+from kina.universe import PASSES
 
 X, ROWS = "x: tensor<F32, [B, N]>", "tensor<F32, [B]>"
 KERNELS = {
@@ -82,7 +82,7 @@ def operations(name: str) -> int:
     module, _ = kina_module(Source("grain.kina", SOURCE))
     for passed in INLINE + TO_LINALG + TO_C:
         options = {"fast": True} if passed == "lower-kina" else {}
-        pass_getter(passed)()(**options).apply(Context(), module)
+        PASSES[passed](**options).apply(Context(), module)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     blocks = [b for op in functions[f"kina_{name}"].walk() for r in op.regions for b in r.blocks]
     machine = MACHINES[USUAL]

@@ -9,8 +9,9 @@ Everything here is loaded at first use, so that importing Kina costs next to not
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from kina.lazy import LazyTable
 
 if TYPE_CHECKING:
     from kina.errors import (
@@ -44,18 +45,23 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    **{name: "kina.errors" for name in __all__ if name.endswith(("Error", "Warning"))},
-    **dict.fromkeys(("compile", "load"), "kina.runtime.loading"),
-    **dict.fromkeys(("Function", "Module"), "kina.runtime.module"),
-    "set_num_threads": "kina.runtime.threads",
-}
+_PUBLIC: LazyTable[object] = LazyTable(
+    "kina",
+    {
+        **{name: f"errors.{name}" for name in __all__ if name.endswith(("Error", "Warning"))},
+        "compile": "runtime.loading.compile",
+        "load": "runtime.loading.load",
+        "Function": "runtime.module.Function",
+        "Module": "runtime.module.Module",
+        "set_num_threads": "runtime.threads.set_num_threads",
+    },
+)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _PUBLIC:
         raise AttributeError(f"module 'kina' has no attribute '{name}'")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = _PUBLIC[name]
     globals()[name] = value
     return value
 

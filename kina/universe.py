@@ -5,13 +5,14 @@ Each import sits inside its getter, so that listing what exists loads nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.frontend import Frontend
+
+from kina.lazy import LazyTable
 
 
 def get_kina() -> Dialect:
@@ -28,32 +29,29 @@ def get_frontend() -> type[Frontend]:
     return KinaFrontend
 
 
-_PASSES: dict[str, str] = {
-    "specialise-sizes": "SpecialiseSizes",
-    "inline-calls": "InlineCalls",
-    "transform-ad": "TransformAd",
-    "simplify-kina": "SimplifyKina",
-    "decompose-kina": "DecomposeKina",
-    "lower-kina": "LowerKina",
-    "export-c": "ExportC",
-    "check-sizes": "CheckSizes",
-    "assert-to-status": "AssertToStatus",
-    "expand-math": "ExpandMath",
-    "expand-small-floats": "ExpandSmallFloats",
-    "allocate-temporaries": "AllocateTemporaries",
-    "schedule-cpu": "ScheduleCpu",
-    "expand-fma": "ExpandFma",
-}
-"""Pass name to class name; the module is the pass name in snake case."""
-
-
-def pass_getter(name: str) -> Callable[[], type[ModulePass]]:
-    """A function that imports pass `name` when it is called."""
-    return lambda: getattr(import_module(f"kina.passes.{name.replace('-', '_')}"), _PASSES[name])
+PASSES: LazyTable[type[ModulePass]] = LazyTable(
+    "kina.passes",
+    {
+        "specialise-sizes": "specialise_sizes.SpecialiseSizes",
+        "inline-calls": "inline_calls.InlineCalls",
+        "transform-ad": "transform_ad.TransformAd",
+        "simplify-kina": "simplify_kina.SimplifyKina",
+        "decompose-kina": "decompose_kina.DecomposeKina",
+        "lower-kina": "lower_kina.LowerKina",
+        "export-c": "export_c.ExportC",
+        "check-sizes": "check_sizes.CheckSizes",
+        "assert-to-status": "assert_to_status.AssertToStatus",
+        "expand-math": "expand_math.ExpandMath",
+        "expand-small-floats": "expand_small_floats.ExpandSmallFloats",
+        "allocate-temporaries": "allocate_temporaries.AllocateTemporaries",
+        "schedule-cpu": "schedule_cpu.ScheduleCpu",
+        "expand-fma": "expand_fma.ExpandFma",
+    },
+)
 
 
 KINA_UNIVERSE = Universe(
     all_dialects={"kina": get_kina},
-    all_passes={name: pass_getter(name) for name in _PASSES},
+    all_passes={name: partial(PASSES.__getitem__, name) for name in PASSES},
     all_frontends={"kina": get_frontend},
 )

@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
 
 from kina.backend import pipeline
 from kina.backend.contents import check_contents, is_on
@@ -34,7 +35,7 @@ from kina.passes.schedule_cpu import KERNELS
 from kina.passes.scheduling.moved import MOVED, moved_of
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
-from kina.universe import pass_getter
+from kina.universe import PASSES
 
 Moved = Mapping[str, Terms]
 """The bytes that each C function moves, as a polynomial of its symbols."""
@@ -193,18 +194,17 @@ def _functions(module: ModuleOp) -> dict[str, FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
 
 
-def load_passes() -> None:
-    """Load what every program goes through."""
+def load_passes() -> list[type[ModulePass]]:
+    """What every program goes through, loaded."""
     usual = pipeline.to_code(fast=True, machine=MACHINES[USUAL])
-    for name in pipeline.INLINE + usual:
-        pass_getter(name)()
+    return [PASSES[name] for name in pipeline.INLINE + usual]
 
 
 def _apply(module: ModuleOp, names: Sequence[str], **options: str | bool) -> None:
     """Run passes, each with those of the options that it has."""
     context, checked = Context(), is_on()
     for name in names:
-        pass_type = pass_getter(name)()
+        pass_type = PASSES[name]
         accepted = {key: options[key] for key in options if key in pass_type.__dataclass_fields__}
         pass_type(**accepted).apply(context, module)
         if checked:

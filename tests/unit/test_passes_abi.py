@@ -12,9 +12,9 @@ from kina.backend.toolchain import MLIR_OPT, run
 from kina.frontend.check import check
 from kina.frontend.irgen import generate
 from kina.frontend.source import Source
-from kina.universe import pass_getter
+from kina.universe import PASSES
 
-PASSES = (
+PIPELINE = (
     "inline-calls",
     "simplify-kina",
     "decompose-kina",
@@ -49,8 +49,8 @@ TO_LLVM = [
 def bufferized(text: str) -> str:
     """The memref form of a program."""
     module = generate(check(Source("test.kina", text)))
-    for name in PASSES:
-        pass_getter(name)()().apply(Context(), module)
+    for name in PIPELINE:
+        PASSES[name]().apply(Context(), module)
     return run(MLIR_OPT, BUFFERIZE, show(module))
 
 

@@ -13,12 +13,12 @@ from kina.dialects import pointers
 from kina.frontend.source import Source
 from kina.order import CHUNK
 from kina.passes.schedule_cpu import ScheduleCpu
-from kina.universe import pass_getter
+from kina.universe import PASSES
 
 NLL = """let nll = fn(x: tensor<F32, [{rows}, {size}]>, t: tensor<I64, [{rows}]>)
   -> {result} {{ let p = x.log_softmax(axis=1) in {value} }}"""
 LOSS = "-p.take_along_axis(t, axis=1)"
-PASSES = (
+PIPELINE = (
     *("inline-calls", "transform-ad", "simplify-kina", "decompose-kina", "simplify-kina"),
     *("lower-kina", "export-c", "assert-to-status", "expand-math", "expand-small-floats"),
 )
@@ -27,9 +27,9 @@ PASSES = (
 def scheduled(text: str, *, threads: bool = False) -> ModuleOp:
     """The module after schedule-cpu."""
     module, _ = lowering.kina_module(Source("test.kina", text))
-    for name in PASSES:
+    for name in PIPELINE:
         options = {"fast": True} if name == "lower-kina" else {}
-        pass_getter(name)()(**options).apply(Context(), module)
+        PASSES[name](**options).apply(Context(), module)
     ScheduleCpu(threads).apply(Context(), module)
     module.verify()
     return module

@@ -13,7 +13,7 @@ from xdsl.universe import Universe
 
 from kina.backend import codegen, lowering, pipeline
 from kina.backend.targets import TARGETS
-from kina.universe import pass_getter
+from kina.universe import PASSES
 
 NATIVE = TARGETS["native"]
 
@@ -26,7 +26,7 @@ def scheduled(text: str, *, fast: bool = True, threads: bool = False) -> str:
     module = Parser(context, text).parse_module()
     for name in pipeline.TO_C + (pipeline.SCHEDULE if fast else pipeline.PLAIN):
         options = {"threads": threads} if name in pipeline.SCHEDULE else {}
-        pass_getter(name)()(**options).apply(context, module)
+        PASSES[name](**options).apply(context, module)
     assert isinstance(module, ModuleOp)
     return lowering.show(module)
 
