@@ -18,7 +18,7 @@ is chosen when the code runs if it is not known before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects import arith, math
@@ -32,6 +32,7 @@ from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.kernel import nest
 from kina.passes.kernels.ops import Count, Flag, Ops
 from kina.passes.kernels.packing import Packing, Room
+from kina.passes.kernels.zeros import PLACES, Passing, Watch
 from kina.passes.scheduling.contractions import Roles
 
 HEIGHTS = (8, 4, 2, 1)
@@ -50,6 +51,8 @@ class Part:
     is_later: Flag
     """Whether a block of k came before."""
     is_last: Flag
+    finite: SSAValue | None = None
+    """Whether all of it is, where runs of zeros are passed over."""
 
 
 class Contraction:
@@ -73,14 +76,22 @@ class Contraction:
         self._packing = Packing(factors, self._height, self._width, self._block, depth)
         self._few = FewRows(factors)
         self._room = self._memory()
+        self._within = factors.within()
         function.strategy, function.lanes = f"tiles of {self._height} rows", self._width
+        function.left_out += ["tiles of which a mask keeps everything out"] if self._within else []
+        function.left_out += ["zeros at both ends of the axis"] if factors.has_runs else []
 
     def _memory(self) -> Room:
         left, panel = self._packing.left_size, self._packing.panel_size
         tile = self._height * self._width
-        size = max(left + panel + tile, self._few.size)
+        tiles = -(-self._block // self._height)
+        places = PLACES * tiles if self._factors.has_runs else 0
+        size = max(left + panel + tile + places, self._few.size)
         memory, start = self.function.workspace(f32, -(-size // VECTOR) * VECTOR)
         plus = self.function.entry.plus
+        if places:
+            watch = Watch(self._height, plus(start, left + panel + tile))
+            self._packing = replace(self._packing, watch=watch)
         return Room(memory, start, plus(start, left), plus(start, left + panel))
 
     def build(self) -> None:
@@ -140,10 +151,33 @@ class Contraction:
 
         def panel(inside: Ops, column: Count, present: Count) -> None:
             there = {**here, factors.columns: column}
-            self._packing.pack_right(inside, self._room, there, present, depth)
-            self._tiles(inside, there, rows, self._part(inside, present, at, depth))
+            read = self._is_read(inside, there, rows)
+            inside.choose(read, partial(self._panel, there, rows, present, at, depth))
 
         spans(ops, first, columns, self._width, panel, even=self._even)
+
+    def _panel(
+        self, places: Places, rows: Count, present: Count, at: Count, depth: Count, ops: Ops
+    ) -> None:
+        finite = self._packing.pack_right(ops, self._room, places, present, depth)
+        part = replace(self._part(ops, present, at, depth), finite=finite)
+        self._tiles(ops, places, rows, part)
+
+    def _is_read(self, ops: Ops, places: Places, rows: Count) -> Flag:
+        """Whether somebody may read of some rows of a panel that begin at a place."""
+        read: Flag = True
+        for bound in self._within:
+            total: Count = bound.known
+            for loop, factor in bound.factors:
+                at = places[loop]
+                if factor > 0 and loop == self._factors.rows:
+                    at = ops.plus(at, ops.minus(rows, 1))
+                if factor > 0 and loop == self._factors.columns:
+                    at = ops.plus(at, self._width - 1)
+                total = ops.plus(total, ops.times(at, factor))
+            here = ops.compare("sge", ops.index(total), ops.index(0))
+            read = here if read is True else ops.select(here, read, here)
+        return read
 
     def _part(self, ops: Ops, present: Count, at: Count, depth: Count) -> Part:
         is_edge: Flag = not self._even
@@ -163,23 +197,29 @@ class Contraction:
                 first,
                 ops.minus(rows, rest),
                 height,
-                lambda inside, row, height=height: self._tile(inside, places, row, part, height),
+                partial(self._read_tile, places, part, height),
             )
             first, rows = ops.plus(first, ops.minus(rows, rest)), rest
 
     # One tile.
 
+    def _read_tile(self, places: Places, part: Part, height: int, ops: Ops, row: SSAValue) -> None:
+        read: Flag = True
+        if self._within:
+            read = self._is_read(ops, self._factors.at_row(ops, places, row), height)
+        ops.choose(read, lambda inside: self._tile(inside, places, row, part, height))
+
     def _tile(self, ops: Ops, places: Places, row: SSAValue, part: Part, height: int) -> None:
         """`row` is that one of its block, where `places` is."""
         here = self._factors.at_row(ops, places, row)
         sums = self._sums(ops, here, part)
-        held = ops.loop(
-            0,
-            part.depth,
-            1,
-            self._starts(ops, here, sums, part, height),
-            partial(self._multiply, self._packing.tile(ops, self._room, row)),
-        )
+        starts = self._starts(ops, here, sums, part, height)
+        multiply = partial(self._multiply, self._packing.tile(ops, self._room, row))
+        if self._packing.watch and part.finite is not None:
+            passing = Passing(self._packing.watch, self._room.memory, part.finite, part.depth, row)
+            held = passing.run(ops, starts, multiply)
+        else:
+            held = ops.loop(0, part.depth, 1, starts, multiply)
         for number, value in enumerate(held):
             ops.store(value, sums.buffer, _row(ops, sums, number), None)
         self._leave(ops, here, sums, part, height)

@@ -16,9 +16,10 @@ from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.ops import Count, Ops, bytes_of, lanes_of, vector_of
 from kina.passes.kernels.step import Row, Step, start_of
 from kina.passes.kernels.transposition import transposed
+from kina.passes.scheduling.bounds import Bound, along
 from kina.passes.scheduling.contractions import Factor, Roles
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import Access, element_of
+from kina.passes.scheduling.graph import UNIT, Access, element_of, memory_of
 from kina.passes.scheduling.sums import holds_sums
 
 SpanBody: TypeAlias = Callable[[Ops, Count, Count], None]
@@ -220,6 +221,29 @@ class Factors:
         zero = start_of(ops, self.stage.node.op.outputs[0])
         assert zero is not None
         return zero
+
+    # What is left out.
+
+    def within(self) -> list[Bound]:
+        """Conditions on the loops: elsewhere nobody reads the result."""
+        kernel, space = self.function.kernel, self.function.space
+        member = kernel.member
+        if member is None or not member.within:
+            return []
+        (value,) = kernel.outputs
+        (stage,) = (stage for stage in kernel.stages if stage.value is value)
+        mine = kernel.frame.dim_map(stage)
+        frame = {place: mine[dim] for place, dim in enumerate(stage.written) if dim != UNIT}
+        alone = {place: space.loop(dim) for place, dim in frame.items() if dim != UNIT}
+        loops = {p: loop for p, loop in alone.items() if space.merged.count(loop) == 1}
+        return sorted(along(member.within, loops), key=lambda bound: (bound.factors, bound.known))
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether the left factor may hold long runs of zeros along k."""
+        member = self.function.kernel.member
+        leaves = self._leaves(self.roles.left).values()
+        return member is not None and any(memory_of(value) in member.masked for value, _ in leaves)
 
     # Sums.
 

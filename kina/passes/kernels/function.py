@@ -56,6 +56,8 @@ class KernelFunction:
         self.lanes = 0
         self.helpers: list[func.FuncOp] = []
         """Functions that the loops call."""
+        self.left_out: list[str] = []
+        """What is not computed, in words."""
         self.scalar_parts = Counter[str]()
         """What goes element by element."""
         self._buffers: dict[SSAValue, SSAValue] = {}

@@ -10,15 +10,23 @@ Packing computes what stands behind a factor (a cast, a scale) once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import VECTOR, Factors, SpanBody, spans
+from kina.passes.kernels.factors import VECTOR, Factors, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.zeros import Watch
 
+Held: TypeAlias = Sequence[SSAValue]
+"""What a loop carries."""
+PieceBody: TypeAlias = Callable[[Ops, Count, Count, Held], Held]
+"""What is done with a piece: from which k on, how many of them, and what is carried so far."""
 AHEAD = 8
 """Iterations from what is read to what is fetched."""
 
@@ -42,6 +50,7 @@ class Packing:
     width: int
     rows: int
     depth: int
+    watch: Watch | None = None
 
     @property
     def left_size(self) -> int:
@@ -90,25 +99,34 @@ class Packing:
 
     def pack_left(self, ops: Ops, room: Room, places: Places, rows: Count, depth: Count) -> None:
         """A block of rows."""
-        if self.factors.left_is_along:
-            ops.each(0, rows, 1, lambda inside, row: self._row(inside, room, places, row, depth))
-            return
 
         def tile(inside: Ops, row: Count, present: Count) -> None:
-            here = self.factors.at_row(inside, places, row)
-            start = self.tile(inside, room, row)
-            inside.each(
-                0, depth, 1, lambda each, k: self._across_rows(each, room, here, start, present, k)
-            )
+            held = self.watch.starts(inside, depth) if self.watch else []
+            if self.factors.left_is_along:
+                end, body = inside.plus(row, present), partial(self._row, room, places, depth)
+                held = inside.loop(row, end, 1, held, body)
+            else:
+                body = partial(self._across_rows, room, places, row, present)
+                held = inside.loop(0, depth, 1, held, body)
+            if self.watch:
+                self.watch.leave(inside, room.memory, row, held)
 
         spans(ops, 0, rows, self.height, tile)
 
-    def _row(self, ops: Ops, room: Room, places: Places, row: SSAValue, depth: Count) -> None:
+    def _row(
+        self,
+        room: Room,
+        places: Places,
+        depth: Count,
+        ops: Ops,
+        row: SSAValue,
+        held: Held,
+    ) -> Held:
         factors = self.factors
         here = factors.at_row(ops, places, row)
         start = ops.plus(room.left, ops.times(row, self._row_size))
 
-        def piece(inside: Ops, k: Count, present: Count) -> None:
+        def piece(inside: Ops, k: Count, present: Count, held: Held) -> Held:
             there = self._at(inside, here, k)
             made = factors.elements(
                 inside, factors.roles.left, there, factors.axis, VECTOR, present
@@ -117,32 +135,50 @@ class Packing:
                 inside, factors.roles.left, factors.at_row(inside, there, 1), FIRST, VECTOR
             )
             inside.store(made, room.memory, inside.plus(start, k), None)
+            return self.watch.seen_left(inside, made, k, present, held) if self.watch else held
 
-        self._pieces(ops, depth, VECTOR, piece)
+        return self._pieces(ops, depth, VECTOR, held, piece)
 
     def _across_rows(
-        self, ops: Ops, room: Room, places: Places, start: Count, present: Count, k: SSAValue
-    ) -> None:
-        factors, here = self.factors, self._at(ops, places, k)
+        self,
+        room: Room,
+        places: Places,
+        row: Count,
+        present: Count,
+        ops: Ops,
+        k: SSAValue,
+        held: Held,
+    ) -> Held:
+        factors = self.factors
+        here = self._at(ops, factors.at_row(ops, places, row), k)
+        start = self.tile(ops, room, row)
         assert factors.rows is not None
         made = factors.elements(ops, factors.roles.left, here, factors.rows, self._across, present)
         later = self._at(ops, here, AHEAD)
         factors.fetch(ops, factors.roles.left, later, FIRST, self._across)
         place = ops.plus(start, ops.times(k, self._across))
         ops.store(made, room.memory, place, None)
+        return self.watch.seen_left(ops, made, k, 1, held) if self.watch else held
 
     # The right factor: `places` is where the panel begins, also along k.
 
     def pack_right(
         self, ops: Ops, room: Room, places: Places, present: Count, depth: Count
-    ) -> None:
-        """A panel."""
-        if self.factors.right_is_across:
-            self._squares(ops, room, places, present, depth)
-            return
-        ops.each(0, depth, 1, lambda inside, k: self._columns(inside, room, places, present, k))
+    ) -> SSAValue | None:
+        """A panel; whether all of it is finite, if somebody watches."""
+        is_across = self.factors.right_is_across
+        held: Held = []
+        if self.watch:
+            held = self.watch.sight(ops, self.lanes if is_across else self.width)
+        if is_across:
+            held = self._squares(ops, room, places, present, depth, held)
+        else:
+            held = ops.loop(0, depth, 1, held, partial(self._columns, room, places, present))
+        return self.watch.is_finite(ops, held) if self.watch else None
 
-    def _columns(self, ops: Ops, room: Room, places: Places, present: Count, k: SSAValue) -> None:
+    def _columns(
+        self, room: Room, places: Places, present: Count, ops: Ops, k: SSAValue, held: Held
+    ) -> Held:
         factors, here = self.factors, self._at(ops, places, k)
         made = factors.elements(
             ops, factors.roles.right, here, factors.columns, self.width, present
@@ -150,12 +186,15 @@ class Packing:
         factors.fetch(ops, factors.roles.right, self._at(ops, here, AHEAD), FIRST, self.width)
         place = ops.plus(room.panel, ops.times(k, self.width))
         ops.store(made, room.memory, place, None)
+        return self.watch.seen_right(ops, made, held) if self.watch else held
 
-    def _squares(self, ops: Ops, room: Room, places: Places, present: Count, depth: Count) -> None:
+    def _squares(
+        self, ops: Ops, room: Room, places: Places, present: Count, depth: Count, held: Held
+    ) -> Held:
         """By squares of columns and k; columns that are not there may be anything."""
         factors, lanes = self.factors, self.lanes
 
-        def square(inside: Ops, k: Count, here: Count) -> None:
+        def square(inside: Ops, k: Count, here: Count, held: Held) -> Held:
             for first in range(0, self.width, lanes):
                 there = self._at(inside, places, k)
                 column = (
@@ -169,21 +208,22 @@ class Packing:
                     row = inside.times(inside.plus(k, number), self.width)
                     place = inside.plus(inside.plus(room.panel, row), first)
                     inside.store(made, room.memory, place, None)
+                    held = self.watch.seen_right(inside, made, held) if self.watch else held
+            return held
 
-        self._pieces(ops, depth, self.factors.depth_of_square(lanes), square)
+        return self._pieces(ops, depth, self.factors.depth_of_square(lanes), held, square)
 
     def _at(self, ops: Ops, places: Places, k: Count) -> Places:
         axis = self.factors.axis
         return {**places, axis: ops.plus(places[axis], k)}
 
-    def _pieces(self, ops: Ops, depth: Count, size: int, body: SpanBody) -> None:
+    def _pieces(self, ops: Ops, depth: Count, size: int, held: Held, body: PieceBody) -> Held:
         """Walks k in pieces, of which the last one may be masked; always in a loop."""
         even = isinstance(depth, int) and depth % size == 0
-        ops.each(
-            0,
-            depth,
-            size,
-            lambda inside, k: body(
-                inside, k, size if even else inside.least(inside.minus(depth, k), size)
-            ),
-        )
+
+        def piece(inside: Ops, k: SSAValue, so_far: Held) -> Held:
+            return body(
+                inside, k, size if even else inside.least(inside.minus(depth, k), size), so_far
+            )
+
+        return ops.loop(0, depth, size, held, piece)

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from kina.machine import Machine
 from kina.order import chunk_of
 from kina.passes.scheduling.behind import Behind
+from kina.passes.scheduling.bounds import NOTHING, Bounds
 from kina.passes.scheduling.fusion import Fuser, Stage
 from kina.passes.scheduling.graph import (
     UNIT,
@@ -124,12 +125,15 @@ class Member:
 
     With `carries`, the last of them is the axis, and each call goes on with what the calls before
     have left. `private` are the tensors of which there is one block: how many elements of them
-    belong to a row.
+    belong to a row. Of its result only that is read which lies `within`; `masked` are those of the
+    private tensors that may hold long runs of zeros.
     """
 
     rows: tuple[int, ...]
     carries: bool
     private: dict[SSAValue, Shape] = field(default_factory=dict[SSAValue, Shape])
+    within: Bounds = NOTHING
+    masked: frozenset[SSAValue] = frozenset()
 
 
 @dataclass(eq=False)

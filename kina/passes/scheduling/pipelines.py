@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from kina.machine import Machine
 from kina.passes.scheduling.graph import Shape, memory_of, shape_of
 from kina.passes.scheduling.kernels import Kernel, Member, Step
+from kina.passes.scheduling.masks import say_what_is_masked
 from kina.passes.scheduling.members import carries, has_chain, keep_sums, may_join, nests
 from kina.passes.scheduling.slots import slots_of
 from kina.passes.scheduling.space import Size
@@ -270,6 +271,7 @@ class _Former:
             rows = group.rows[kernel]
             kernel.member = Member(rows, carries(kernel, rows), group.private)
             keep_sums(kernel)
+        say_what_is_masked(kernels, self._touched, group.private.keys())
         needed = self._needed(kernels)
         members = set(kernels)
         before = [step for step in self._steps if step in needed and step not in members]

@@ -24,6 +24,7 @@ def describe(function: KernelFunction) -> list[str]:
         f"{function.name}: {function.strategy}, {function.lanes or 'no'} lanes",
         f"  loops: {', '.join(_loops(function)) or 'none'}",
         *(f"  {_stage(function, stage)}" for stage in function.kernel.stages),
+        *(f"  left out: {what}" for what in function.left_out),
         f"  bytes moved: {moved or 0}",
     ]
     scalar = sorted(function.scalar_parts.items())

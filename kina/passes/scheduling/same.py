@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import Access, Dim, element_of, shape_of
+from kina.passes.scheduling.graph import Access, Dim, element_of, memory_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.space import Size, Space
 
@@ -29,7 +29,7 @@ class Outline:
         self.key: Hashable = (
             self._dims(frame.dims),
             (frame.axis, frame.deep, space.merged, space.axis, space.ranged, space.block),
-            (kernel.rows, space.carries),
+            (kernel.rows, space.carries, kernel.member.within if kernel.member else None),
             tuple(sorted(space.grains.items())),
             tuple((size.known, self._dims(size.factors)) for size in space.sizes),
             tuple(map(self._stage, kernel.stages)),
@@ -49,8 +49,12 @@ class Outline:
 
     def _tensor(self, value: SSAValue) -> Hashable:
         row = self._kernel.private_row(value)
-        held = None if row is None else self._dims(row)
+        held = None if row is None else (self._dims(row), self._is_masked(value))
         return self._number(value), element_of(value), self._dims(shape_of(value)), held
+
+    def _is_masked(self, value: SSAValue) -> bool:
+        member = self._kernel.member
+        return member is not None and memory_of(value) in member.masked
 
     def _access(self, access: Access) -> Hashable:
         shifts = (None if shift is None else self._dims(shift) for shift in access.shifts)
