@@ -8,29 +8,20 @@ where each operation stands is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.bufferization import MaterializeInDestinationOp, ToTensorOp
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    ComplexType,
-    IndexType,
-    IntegerType,
-    MemRefType,
-    ModuleOp,
-    NoneAttr,
-    UnregisteredOp,
-)
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, UnregisteredOp
 from xdsl.frontend.mlir import MLIRFrontend
 from xdsl.ir import Operation
-from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from kina.dialects.upstream import MISSING, is_unknown
 from kina.errors import KinaError
+from kina.frontend.float_bits import BitsParser
 from kina.frontend.source import Extent, Source
 from kina.frontend.xdsl_frontend import ProgramError
 
@@ -40,7 +31,6 @@ MAX_IR_BYTES = 64 << 20
 _ESCAPED = frozenset('"\\nt')
 _ENDS_OF_LINES = "\n\v\f"
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
-_HEX = "0x"
 
 
 def too_much(error: RecursionError | MemoryError) -> str:
@@ -74,7 +64,7 @@ class MlirText(MLIRFrontend):
         return module
 
 
-class _Reader(Parser):
+class _Reader(BitsParser):
     """xDSL's parser, which knows the operations that it is in."""
 
     def __init__(self, ctx: Context, source: Source) -> None:
@@ -126,12 +116,6 @@ class _Reader(Parser):
         operation.erase()
         return unknown
 
-    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
-        """One element, which may be the bits of a float."""
-        element = super()._parse_tensor_literal_element()
-        is_bits = element.span.text[:2].lower() == _HEX and isinstance(element.value, int)
-        return _Bits(element.is_negative, element.value, element.span) if is_bits else element
-
     def _current_extent(self) -> Extent:
         span = self._current_token.span
         return Extent(span.start, span.end)
@@ -146,25 +130,6 @@ class _Reader(Parser):
 
     def _refuse(self, message: str, at: Extent, error: BaseException) -> NoReturn:
         raise ParseError(Span(at.start, at.end, self.lexer.input), message) from error
-
-
-class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-    """An element in hexadecimal: of a float its bits, where xDSL reads a number.
-
-    It prints infinities and NaN like that, so it would read back another program.
-    """
-
-    def to_type(
-        self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType
-    ) -> Any:
-        """The element as one of a type."""
-        if not isinstance(type, AnyFloat):
-            return super().to_type(parser, type)
-        assert isinstance(self.value, int)
-        if self.value.bit_length() > 8 * type.compile_time_size:
-            parser.raise_error(f"{self.span.text} has more bits than {type}", self.span)
-        raw = self.value.to_bytes(type.compile_time_size, "little")
-        return next(type.iter_unpack(raw))
 
 
 _OF_PLAIN_MEMREFS = (ToTensorOp, MaterializeInDestinationOp)

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func, FuncOp
-from xdsl.parser import Parser
 
 from kina.arrays import Array
 from kina.dialects.kina import Kina
 from kina.errors import KinaIndexError
+from kina.frontend.float_bits import BitsParser
 from kina.reference import evaluate, first_failure
 from kina.reference.checks import Lines
 
 
-class _Reader(Parser):
+class _Reader(BitsParser):
     """Reads back any file name in a location: xDSL prints one outside ASCII as bytes."""
 
     def parse_optional_str_literal(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr, ModuleOp
@@ -11,10 +12,14 @@ from xdsl.dialects.builtin import TensorType as IRType
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
+from kina.backend.ir_text import show
+from kina.backend.lowering import kina_module
 from kina.dialects.elementwise import ConstantOp
 from kina.dialects.kina import Kina
 from kina.dialects.types import element_type
 from kina.dtypes import BOOL, DTYPES, F8E4M3, DType
+from kina.frontend.source import Source
+from kina.runtime.meaning import Meaning
 from kina.types import Placement
 
 FLOATS = [dtype for dtype in DTYPES.values() if dtype.is_float]
@@ -79,3 +84,15 @@ def test_a_constant_needs_a_dense_payload() -> None:
 @pytest.mark.parametrize("values", [[0.0, -0.0, 0.0], [-0.0, 0.0, 0.0], [-0.0, -0.0, -0.0]])
 def test_zeros_keep_their_signs(dtype: DType, values: list[float]) -> None:
     round_trip(dtype, values, [3], Placement.HOST)
+
+
+@pytest.mark.parametrize("value", [16777216.0, -16777215.0, 3.4028235e38, 1e-45, 0.1])
+def test_the_reference_computes_with_constants_of_many_digits(value: float) -> None:
+    """xDSL prints some of them as bits, and reads those back as integers."""
+    source = Source(
+        "c.kina", f"let f = fn(x: tensor<F32, []>) -> tensor<F32, []> {{ x * {value} }}"
+    )
+    module, _ = kina_module(source)
+    meaning = Meaning(show(module, locations=True), source.lines)
+    (found,) = meaning.evaluate("f", [np.ones((), np.float32)], {})
+    assert found == np.float32(value)
