@@ -43,7 +43,7 @@ def make_input(type_: TensorType, random: np.random.RandomState) -> np.ndarray[A
     shape = tuple(3 if isinstance(dim, str) else dim for dim in type_.dims)
     if type_.dtype.is_float:
         return random.uniform(0.05, 0.95, shape).astype(type_.dtype.numpy.split(".")[-1])
-    return random.randint(0, 2, shape)
+    return random.randint(0, 2, shape).astype(type_.dtype.numpy.split(".")[-1])
 
 
 @pytest.mark.parametrize("path", CALLED, ids=by_name)

@@ -13,7 +13,7 @@ from tools.fuzzing.targets import MEGABYTES, Finding, tried
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("target", "inputs"), [("front", 100), ("opt", 50)])
+@pytest.mark.parametrize(("target", "inputs"), [("front", 60), ("opt", 30)])
 def test_changed_programs(target: str, inputs: int, tmp_path: Path) -> None:
     command = [sys.executable, "tools/fuzz.py", "--engine", "hypothesis", "--target", target]
     command += ["--inputs", str(inputs), "--folder", str(tmp_path)]
