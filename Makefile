@@ -1,4 +1,4 @@
-# make demo | chat | train | story | test | test-peers | lint | sweep | fuzz | bench | clean.  Each makes .venv when it is not there.
+# make demo | chat | train | story | test | test-peers | test-cross | lint | sweep | fuzz | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -25,7 +25,7 @@ INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index 
 # The tests start `kina` hundreds of times, which would compile all modules each time if Python must not keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo chat train story test test-peers lint sweep fuzz bench clean
+.PHONY: demo chat train story test test-peers test-cross lint sweep fuzz bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
@@ -50,6 +50,11 @@ test: $(TEST)
 test-peers: $(TEST)
 	$(INSTALL_PEERS) torch jax
 	$(PEERS_VENV)/bin/python -m pytest -m "peer and not sweep"
+
+# Libraries for other machines; emulators that are not installed are named. They link with zig, 90 MB.
+test-cross: $(TEST)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cross]" wasmtime
+	$(PYTEST) $(call watched,600,900) tests/cross
 
 lint: $(TEST)
 	$(BIN)/ruff check .

@@ -37,6 +37,8 @@ class Machine:
 
     has_fma: bool = True
     """Whether a fused multiply-add is an instruction."""
+    has_halves: bool = True
+    """Whether conversions of F16 are exact instructions."""
     masks: bool = True
     """Whether vectors can be loaded and stored in part."""
     short_body: int = 8
@@ -125,6 +127,10 @@ WIDE, WIDE_VNNI = "wide", "wide_vnni"
 """Processors with registers of 64 bytes, and 32 of them; and with dot products of bytes."""
 OLD = "old"
 """x86-64-v2 and processors like it."""
+SIMD128 = "simd128"
+"""WebAssembly: much like it."""
+SCALAR = "scalar"
+"""Processors without vectors: what is done side by side is done one by one, so less of it."""
 _DOTS_OF_32 = Dots(8, "llvm.x86.avx2.pmadd.wd")
 _DOTS_OF_64 = Dots(
     16, "llvm.x86.avx512.pmaddw.d.512", tile_rows=14, tile_columns=32, block=160 << 10
@@ -141,6 +147,18 @@ _WIDE = Machine(
 )
 
 
+_OLD = Machine(
+    has_fma=False,
+    has_halves=False,
+    masks=False,
+    short_body=0,
+    whole_body=2,
+    piece=16,
+    contest=16,
+    dots=Dots(4, "llvm.x86.sse2.pmadd.wd", tile_columns=8),
+)
+
+
 def _with_vnni(dots: Dots, bits: int) -> Dots:
     """The same tiles by instructions that add four products of bytes, or two of I16."""
     names = (f"llvm.x86.avx512.vpdp{kind}.{bits}" for kind in ("wssd", "busd"))
@@ -154,14 +172,17 @@ MACHINES: dict[str, Machine] = {
     AVX2_VNNI: Machine(dots=_with_vnni(_DOTS_OF_32, 256)),
     WIDE: _WIDE,
     WIDE_VNNI: replace(_WIDE, dots=_with_vnni(_DOTS_OF_64, 512)),
-    OLD: Machine(
-        has_fma=False,
+    OLD: _OLD,
+    SIMD128: replace(_OLD, dots=Dots(4, "llvm.wasm.dot", tile_columns=8)),
+    SCALAR: Machine(
+        has_halves=False,
         masks=False,
         short_body=0,
         whole_body=2,
-        piece=16,
-        contest=16,
-        dots=Dots(4, "llvm.x86.sse2.pmadd.wd", tile_columns=8),
+        piece=8,
+        contest=8,
+        tile_rows=4,
+        tile_columns=8,
     ),
 }
 """By the name that the pass `schedule-cpu` takes."""

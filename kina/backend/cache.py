@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kina.backend import cache_folder, metadata, targets
+from kina.backend.linkers import identities
 from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.toolchain import TOOLS, identity
@@ -65,6 +66,7 @@ def key(name: str, text: str, options: Options, imported: Sequence[tuple[str, st
         targets.host_cpu() if options.target == "native" else targets.host_machine(),
         kina_identity(),
         *(identity(tool) for tool in TOOLS),
+        *identities(options.target),
     ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:40]
 

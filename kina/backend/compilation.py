@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from kina.backend import ahead, cache, codegen, dispatch, scratch, threads
+from kina.backend import ahead, cache, codegen, dispatch, linking, scratch, threads
 from kina.backend.activity import Activity, Step
 from kina.backend.c_names import check_symbols
 from kina.backend.exports import chosen
@@ -133,7 +133,7 @@ class _Tools:
         self._dispatch = self._compile_dispatch() if len(self._targets) > 1 else None
         sized = any(signature.symbols for _, signature in self._exported)
         # What has sizes of all kinds nearly always shares large ones; a core is free now.
-        self._team = self._compile_pool() if sized and options.threads else None
+        self._team = self._compile_pool() if sized and options.has_team else None
         self._has_team = False
 
     def compile(self, group: tuple[Target, ...], code: str, step: Step) -> None:
@@ -155,13 +155,15 @@ class _Tools:
         made += [self._team] if self._team and self._has_team else []
         objects = [each.result() for each in made]
         if library.suffix == ".so":
-            codegen.link(objects, library, self._targets[0], soname, self._activity.step)
+            exported = [symbol for symbol, _ in self._exported]
+            target, step = self._targets[0], self._activity.step
+            linking.link(objects, library, target, exported, soname, step)
         else:
-            codegen.merge(objects, library, self._targets[0], self._activity.step)
+            linking.merge(objects, library, self._targets[0], self._activity.step)
 
     def _compile_dispatch(self) -> Future[Path]:
         source = self._folder / "dispatch.c"
-        levels = [target.name for target in self._targets]
+        levels = [target.cpu for target in self._targets]
         scratch.write(source, dispatch.c_source(self._exported, levels))
         return self._compile_c(source, {})
 
@@ -172,7 +174,7 @@ class _Tools:
         path = self._folder / f"{source.name}.o"
 
         def compiled() -> Path:
-            codegen.compile_c(source, path, self._targets[0], macros, self._activity.step)
+            linking.compile_c(source, path, self._targets[0], macros, self._activity.step)
             return path
 
         return self._pool.submit(compiled)
@@ -202,4 +204,4 @@ class _Tools:
 
     def _rename(self, target: Target, llvm_ir: str) -> str:
         fat = len(self._targets) > 1
-        return dispatch.rename(llvm_ir, self._symbols, target.name) if fat else llvm_ir
+        return dispatch.rename(llvm_ir, self._symbols, target.cpu) if fat else llvm_ir

@@ -95,9 +95,10 @@ def variant(symbol: str, level: str) -> str:
 
 
 def rename(llvm_ir: str, symbols: Sequence[str], level: str) -> str:
-    """LLVM IR with its exported functions under their names for `level`."""
-    pattern = re.compile(rf"@({'|'.join(map(re.escape, symbols))})(?![\w.$-])")
-    return pattern.sub(lambda match: f"@{variant(match[1], level)}", llvm_ir)
+    """LLVM IR with its exported functions under their names for `level`, hidden outside."""
+    named = rf"@({'|'.join(map(re.escape, symbols))})(?![\w.$-])"
+    hidden = re.sub(rf"^define (?=[^@\n]*{named}\()", "define hidden ", llvm_ir, flags=re.MULTILINE)
+    return re.sub(named, lambda match: f"@{variant(match[1], level)}", hidden)
 
 
 Exported = tuple[str, Signature]

@@ -116,14 +116,15 @@ class Lowering:
     def _lowered(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
         module = ModuleOp([function.clone() for function in functions])
         target = TARGETS[options.target]
+        machine = MACHINES[target.model]
         _apply(
             module,
-            pipeline.to_code(fast=options.fast, machine=MACHINES[target.model]),
+            pipeline.to_code(fast=options.fast, machine=machine),
             prefix=options.prefix,
-            f16=target.emulates,
+            f16=not machine.has_halves,
             machine=target.model,
             fast=options.fast,
-            threads=options.threads,
+            threads=options.has_team,
         )
         if is_on():
             module.verify()  # a third of our own time; mlir-opt checks what it reads as well

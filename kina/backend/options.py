@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import cast
 
-from kina.backend.targets import check_target
+from kina.backend.targets import check_target, single_targets
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
 
 DEFAULT_PREFIX = "kina_"
@@ -51,6 +51,11 @@ class Options:
         if problem is not None:
             notes = (Note(f"the default is '{DEFAULT_PREFIX}'"),)
             raise KinaValueError(Diagnostic(problem, notes=notes))
+
+    @property
+    def has_team(self) -> bool:
+        """Whether large calls may run on several threads, where the target has any."""
+        return self.threads and single_targets(self.target)[0].system.has_team
 
 
 def _prefix_problem(prefix: str) -> str | None:

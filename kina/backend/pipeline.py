@@ -127,3 +127,6 @@ def optimise_passes(public: Path) -> list[str]:
 
 CODEGEN = ("-O3", "-relocation-model=pic", "-fp-contract=off")
 """The arguments of `llc`: Kina decides what is fused, LLVM never contracts."""
+
+CLANG = ("-O2", "-ffp-contract=off", "-Wno-override-module")
+"""The arguments of zig's clang, where it does what `llc` does elsewhere."""

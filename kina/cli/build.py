@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kina.backend.build import build
+from kina.backend.import_library import import_library
+from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options, Product
+from kina.backend.targets import MACOS, WINDOWS, System, single_targets
 from kina.cli.files import check_replaceable, check_writable, write
 from kina.cli.pkg_config import pkg_config_file
 from kina.cli.programs import is_stdin, read_program
@@ -16,9 +19,10 @@ from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.runtime.header import header
 
-_PRODUCTS = {".so": Product.SHARED, ".a": Product.ARCHIVE, ".o": Product.OBJECT}
-if sys.platform == "darwin":
-    _PRODUCTS[".dylib"] = Product.SHARED
+_STATIC = {".a": Product.ARCHIVE, ".o": Product.OBJECT}
+_MEANT = {".so": "shared library", ".a": "static library", ".o": "object file"}
+# Python and others look for .so on macOS as well.
+_ALSO = {MACOS: (".so",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,35 +31,44 @@ class _Output:
 
     library: Path
     product: Product
-    header: Path
-    pkg_config: Path | None
+    beside: tuple[Path, ...]
+    """The header, and what else goes with it."""
 
     @classmethod
-    def of(cls, library: Path, program: Path | None, pkg_config: bool) -> _Output:
-        """What the name of a library says.
+    def of(cls, library: Path, program: Path | None, system: System, pkg_config: bool) -> _Output:
+        """What the name of a library for a system says.
 
         Raises `KinaValueError` if it says nothing, or if something cannot be written.
         """
         check_writable(library)
         check_replaceable(library, program)
         if library.suffix == ".h":
-            raise KinaValueError(f"{library}: this is where the header goes; give the library .so")
+            message = f"{library}: this is where the header goes; give the library {system.suffix}"
+            raise KinaValueError(message)
         # A shared library may have a version behind its suffix: libx.so.1.2
         plain = library.with_name(library.name.rstrip("0123456789.") or library.name)
         path = plain if plain.suffix == ".so" else library
-        product = _PRODUCTS.get(path.suffix)
-        if product is None:
-            note = Note("expected .so (shared library), .a (static library) or .o (object file)")
-            message = f"{library}: the name does not say what to write"
-            raise KinaValueError(Diagnostic(message, notes=(note,)))
-        if product is not Product.SHARED and not sys.platform.startswith("linux"):
-            note = Note("give the library .so")
-            message = f"{library}: static libraries and object files are made on Linux only"
-            raise KinaValueError(Diagnostic(message, notes=(note,)))
-        beside = [path.with_suffix(suffix) for suffix in (".h", ".pc")[: 1 + pkg_config]]
+        product = _product(library, path.suffix, system)
+        suffixes = [".h", *([".lib"] if system.name == WINDOWS else [])]
+        beside = tuple(path.with_suffix(suffix) for suffix in suffixes + [".pc"] * pkg_config)
         for other in beside:
             check_replaceable(other, program)
-        return cls(library, product, beside[0], beside[1] if pkg_config else None)
+        return cls(library, product, beside)
+
+
+def _product(library: Path, suffix: str, system: System) -> Product:
+    """What to make for a file of this name; `suffix` is its own without a version."""
+    made = {each: Product.SHARED for each in (system.suffix, *_ALSO.get(system.name, ()))}
+    made |= _STATIC if system.is_static else {}
+    if suffix in made:
+        return made[suffix]
+    listed = [f"{each} ({_MEANT.get(each, 'shared library')})" for each in made]
+    note = Note(f"expected {' or '.join(listed)} for {system.name}")
+    if suffix in _STATIC:
+        message = f"{library}: static libraries and object files are made for Linux only"
+    else:
+        message = f"{library}: the name does not say what to write"
+    raise KinaValueError(Diagnostic(message, notes=(note,)))
 
 
 def build_library(
@@ -67,12 +80,15 @@ def build_library(
     pkg_config: bool = False,
 ) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
+    system = single_targets(options.target)[0].system
     if output is None and is_stdin(file):
-        raise KinaValueError("a program from the standard input has no name: give -o LIBRARY.so")
+        message = "a program from the standard input has no name: give -o LIBRARY"
+        raise KinaValueError(f"{message}{system.suffix}")
     source = read_program(file)
     program = None if is_stdin(file) else file
-    files = _Output.of(output or Path(file.name).with_suffix(".so"), program, pkg_config)
-    described = pkg_config_file(files.library, files.product) if files.pkg_config else ""
+    path = output or Path(file.name).with_suffix(system.suffix)
+    files = _Output.of(path, program, system, pkg_config)
+    described = pkg_config_file(files.library, files.product) if pkg_config else ""
     soname = files.library.name if files.product is Product.SHARED else ""
     options = replace(options, product=files.product, soname=soname)
     with compiling(file) as activity:
@@ -80,10 +96,20 @@ def build_library(
     show(artifact.warnings, warned)
     mode = 0o755 if files.product is Product.SHARED else 0o644
     write(files.library, artifact.library.read_bytes(), mode)
-    write(files.header, header(artifact.functions).encode(), 0o644)
-    if files.pkg_config is not None:
-        write(files.pkg_config, described.encode(), 0o644)
-    others = " and ".join(str(path) for path in (files.header, files.pkg_config) if path)
+    for other in files.beside:
+        write(other, _BESIDE[other.suffix](files.library, artifact.functions, described), 0o644)
+    others = " and ".join(map(str, files.beside))
     print(f"wrote {files.library} ({files.library.stat().st_size} bytes) and {others}")
     for function in artifact.functions:
         print(f"  {function.c_name}: {function.signature}")
+
+
+_Functions = Sequence[CompiledFunction]
+_BESIDE: dict[str, Callable[[Path, _Functions, str], bytes]] = {
+    ".h": lambda _library, functions, _described: header(functions).encode(),
+    ".lib": lambda library, functions, _described: import_library(
+        library.name, [function.symbol for function in functions]
+    ),
+    ".pc": lambda _library, _functions, described: described.encode(),
+}
+"""What goes with a library, by its suffix."""

@@ -6,7 +6,8 @@ import platform
 
 import kina
 from kina.backend import cache_folder, targets
-from kina.backend.toolchain import STATIC_TOOLS, TOOLS, Tool, find, version_of
+from kina.backend.linkers import linker
+from kina.backend.toolchain import CC, STATIC_TOOLS, TOOLS, ZIG, Tool, find, is_there, version_of
 from kina.cli.version import package
 from kina.errors import KinaError, KinaToolchainError, render_all
 
@@ -19,7 +20,11 @@ def report() -> int:
     print(f"  CPU: {targets.host_cpu().partition('|')[0]}")
     for name in _PACKAGES:
         print(f"  {name}: {package(name)}")
-    failed = [tool.name for tool in TOOLS + STATIC_TOOLS if not _show(tool)]
+    links = linker(targets.TARGETS["native"])
+    needed = [links if tool is CC else tool for tool in TOOLS + STATIC_TOOLS]
+    failed = [tool.name for tool in needed if not _show(tool)]
+    if links is not ZIG:
+        _show_zig()
     try:
         folder = cache_folder.folder()
         cache_folder.check_loadable()
@@ -31,11 +36,19 @@ def report() -> int:
     return 1 if failed else 0
 
 
+def _show_zig() -> None:
+    """What links for other machines, which not everybody needs."""
+    if is_there(ZIG):
+        _show(ZIG)
+    else:
+        print(f"  zig: not installed; to link for other machines: {ZIG.install}")
+
+
 def _show(tool: Tool) -> bool:
     try:
         found = find(tool)
     except KinaToolchainError as error:
         print(f"  {tool.name}: {render_all(error.diagnostics)}")
         return False
-    print(f"  {tool.name}: {version_of(found.path)} ({found.origin}: {found.path})")
+    print(f"  {tool.name}: {version_of(found.path, tool.asks)} ({found.origin}: {found.path})")
     return True

@@ -44,7 +44,10 @@ class Stage(StrEnum):
 Program = Annotated[Path, typer.Argument(metavar="FILE", help="A .kina program, or - for stdin.")]
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="native, x86-64 (a level for every CPU), x86-64-v2, -v3, -v4, aarch64."),
+    typer.Option(
+        help="native, x86-64 (a level for every CPU), x86-64-v2, -v3, -v4, aarch64-linux, "
+        "riscv64-linux, x86_64-windows, aarch64-macos, x86_64-macos, wasm32."
+    ),
 ]
 Name = Annotated[str | None, typer.Option(help="The function [default: the last one].")]
 Arguments = Annotated[
@@ -149,8 +152,8 @@ def build(
         typer.Option(
             "-o",
             "--output",
-            help="What to write: .so (shared library), .a (static library) or .o (object file) "
-            "[default: ./FILE with .so].",
+            help="What to write: .so (shared library), .a (static library) or .o (object file); "
+            ".dll, .dylib, .wasm for other systems [default: ./FILE with .so or such].",
         ),
     ] = None,
     target: TargetOption = None,
@@ -181,6 +184,7 @@ def run(
     fn: Name = None,
     arg: Arguments = None,
     size: Sizes = None,
+    target: TargetOption = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A folder for the results (.npy).")
     ] = None,
@@ -196,7 +200,8 @@ def run(
     warn = partial(show, mode=warned)
     with compiling(file) as activity:
         source = read_program(file)
-        module = load_source(source, Options(), "kina.cli.run", warn, activity)
+        options = Options(target or "native")
+        module = load_source(source, options, "kina.cli.run", warn, activity)
     from kina.cli.run import run_function
 
     run_function(module, fn, arg or [], size or [], output, verify)

@@ -19,6 +19,7 @@ from kina.backend.build import build
 from kina.backend.cache import Artifact, discard
 from kina.backend.cache_folder import check_loadable
 from kina.backend.options import Options
+from kina.backend.targets import check_loadable as check_target_loadable
 from kina.errors import Diagnostic, KinaError, KinaTypeError, KinaValueError, KinaWarning, Note
 from kina.frontend.imports import Stored, restored
 from kina.frontend.source import Source
@@ -96,6 +97,7 @@ def load_source(
     activity: Activity | None = None,
 ) -> Module:
     """The compiled program; `needed` names a module to import while the tools run."""
+    check_target_loadable(options.target)
     check_loadable()
     artifact = build(source, options, partial(import_module, needed), activity)
     warn(artifact.warnings)

@@ -110,7 +110,7 @@ def test_missing_tools(tmp_path: Path, command: str) -> None:
     fails(kina(command, NLL, env=missing, cwd=tmp_path), "mlir-opt not found", "pip install")
     old = {**env, "KINA_MLIR_OPT": tool(tmp_path, "mlir-opt", "echo LLVM version 14.0.6")}
     fails(kina(command, NLL, env=old, cwd=tmp_path), "is LLVM version 14.0.6", "LLVM 22 is needed")
-    without_cc = {**env, "PATH": str(tmp_path / "empty")}
+    without_cc = {**env, "PATH": str(tmp_path / "empty"), "KINA_ZIG": str(tmp_path / "none")}
     fails(kina(command, NLL, env=without_cc, cwd=tmp_path), "cc not found", "apt-get install gcc")
     broken = {**env, "KINA_CC": tool(tmp_path, "cc", "echo 'ld: no' >&2; exit 3")}
     fails(kina(command, NLL, env=broken, cwd=tmp_path), "cc failed (exit status 3)", "ld: no")

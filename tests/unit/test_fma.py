@@ -12,7 +12,7 @@ from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from kina.backend import codegen
+from kina.backend import codegen, linking
 from kina.backend.ir_text import show
 from kina.backend.targets import TARGETS, host_cpu
 from kina.passes.expand_fma import PIECE, PREFIX, ExpandFma
@@ -81,7 +81,7 @@ def run(made: ModuleOp, target: str, folder: Path, arrays: list[np.ndarray]) -> 
     optimised = codegen.optimise(llvm_ir, TARGETS[target], ["kina_f"])
     folder.mkdir()
     codegen.to_object(optimised, TARGETS[target], folder / "f.o")
-    codegen.link([folder / "f.o"], folder / "f.so", TARGETS[target])
+    linking.link([folder / "f.o"], folder / "f.so", TARGETS[target])
     out = np.empty_like(arrays[0])
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, out)]
     assert ctypes.CDLL(str(folder / "f.so")).kina_f(*pointers) == 0

@@ -111,7 +111,11 @@ def test_two_machines_give_the_same_bits(
     machine: str, usual: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, known in MACHINES.items():
-        monkeypatch.setitem(MACHINES, name, replace(ABSURD[machine], has_fma=known.has_fma))
+        monkeypatch.setitem(
+            MACHINES,
+            name,
+            replace(ABSURD[machine], has_fma=known.has_fma, has_halves=known.has_halves),
+        )
     got = results(tmp_path, monkeypatch)
     assert got.keys() == usual.keys()
     assert [call for call in got if got[call] != usual[call]] == []

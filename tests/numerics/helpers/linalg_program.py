@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from kina.backend import codegen, lowering, pipeline
+from kina.backend import codegen, linking, lowering, pipeline
 from kina.backend.targets import TARGETS
 from kina.universe import PASSES
 
@@ -35,7 +35,7 @@ def library(code: str, folder: Path) -> ctypes.CDLL:
     """The library of a module for this machine, whose one function is `kina_f`."""
     optimised = codegen.optimise(codegen.to_llvm_ir(code), NATIVE, ["kina_f"])
     codegen.to_object(optimised, NATIVE, folder / "f.o")
-    codegen.link([folder / "f.o"], folder / "f.so", NATIVE)
+    linking.link([folder / "f.o"], folder / "f.so", NATIVE)
     return ctypes.CDLL(str(folder / "f.so"))
 
 

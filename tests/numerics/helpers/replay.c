@@ -3,12 +3,41 @@
    PLAN has a line for each call: the function's symbol; the number of its sizes, and the sizes; the
    number of its inputs, and the bytes of each; the same for its results. INPUTS holds the inputs of
    all calls one after another, RESULTS takes the results in the same way. */
-#include <dlfcn.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef _WIN32
+/* Without start-up code: all that is needed comes with Windows. */
+void *LoadLibraryA(const char *name);
+void *GetProcAddress(void *library, const char *name);
+int _configure_narrow_argv(int mode);
+#define dlopen(name, flags) LoadLibraryA(name)
+#define dlsym GetProcAddress
+#define dlerror() "the library does not load"
+
+static int scan(FILE *file, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int found = __stdio_common_vfscanf(0, file, format, NULL, arguments);
+    va_end(arguments);
+    return found;
+}
+#define fscanf scan
+#define fprintf(file, format, text) fwrite(text, 1, strlen(text), file)
+
+#define main driver
+int main(int argc, char **argv);
+void start(void) {
+    _configure_narrow_argv(1);
+    exit(main(__argc, __argv));
+}
+#else
+#include <dlfcn.h>
+#endif
 
 #define MOST 24
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -53,6 +54,27 @@ class Machine:
         needed = (self.compiler, *self.before[:1])
         return next((name for name in needed if shutil.which(name) is None), None)
 
+    def driver(self, folder: Path) -> list[str | Path]:
+        """The command that calls functions there, compiled in a folder."""
+        path = folder / f"replay-{self.compiler}"
+        if not path.exists():
+            flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-o", path, DRIVER, "-ldl"]
+            subprocess.run([self.compiler, *flags], check=True)
+        return [*self.before, path]
+
+
+class Runner(Protocol):
+    """Where a library runs."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables for the program that calls it."""
+        ...
+
+    def driver(self, folder: Path) -> list[str | Path]:
+        """The command that calls functions of a library; may write to a folder."""
+        ...
+
 
 def host_levels() -> list[str]:
     """The levels of x86-64 that this CPU has, by its own word; lowest first."""
@@ -72,14 +94,14 @@ class Replay:
         self._folder = folder
         self._functions = {function.name: function for function in functions}
 
-    def run(self, calls: Sequence[Call], machine: Machine, library: Path) -> Results:
+    def run(self, calls: Sequence[Call], machine: Runner, library: Path) -> Results:
         """The results of every call of a library in a new process."""
         plan, inputs, results = (self._folder / name for name in ("plan", "inputs", "results"))
         plan.write_text("".join(map(self._line, calls)))
         with inputs.open("wb") as file:
             file.writelines(array.tobytes() for call in calls for array in call.arrays)
         done = subprocess.run(
-            [*machine.before, self._driver(machine.compiler), library, plan, inputs, results],
+            [*machine.driver(self._folder), library, plan, inputs, results],
             capture_output=True,
             text=True,
             check=False,
@@ -95,13 +117,6 @@ class Replay:
             for call, left, right in zip(calls, got, wanted, strict=True)
             for line in differences(self._functions[call.function].signature, left, right)
         ]
-
-    def _driver(self, compiler: str) -> Path:
-        path = self._folder / f"replay-{compiler}"
-        if not path.exists():
-            flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-o", path, DRIVER, "-ldl"]
-            subprocess.run([compiler, *flags], check=True)
-        return path
 
     def _line(self, call: Call) -> str:
         """A call in the driver's plan."""
