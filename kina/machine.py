@@ -41,6 +41,8 @@ class Machine:
     """Whether conversions of F16 are exact instructions."""
     masks: bool = True
     """Whether vectors can be loaded and stored in part."""
+    short_masks: bool = False
+    """Whether LLVM can take no more than 16 truths together."""
     short_body: int = 8
     """Up to so many scalar operations are written twice in a walk, the second time masked."""
     whole_body: int = 256
@@ -173,7 +175,7 @@ MACHINES: dict[str, Machine] = {
     WIDE: _WIDE,
     WIDE_VNNI: replace(_WIDE, dots=_with_vnni(_DOTS_OF_64, 512)),
     OLD: _OLD,
-    SIMD128: replace(_OLD, dots=Dots(4, "llvm.wasm.dot", tile_columns=8)),
+    SIMD128: replace(_OLD, short_masks=True, dots=Dots(4, "llvm.wasm.dot", tile_columns=8)),
     SCALAR: Machine(
         has_halves=False,
         masks=False,

@@ -46,6 +46,7 @@ PASSES: LazyTable[type[ModulePass]] = LazyTable(
         "allocate-temporaries": "allocate_temporaries.AllocateTemporaries",
         "schedule-cpu": "schedule_cpu.ScheduleCpu",
         "expand-fma": "expand_fma.ExpandFma",
+        "split-masks": "split_masks.SplitMasks",
     },
 )
 

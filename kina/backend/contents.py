@@ -93,6 +93,7 @@ AFTER: Mapping[str, Contents] = {
     "allocate-temporaries": _PLAIN,
     "schedule-cpu": _SCHEDULED,
     "expand-fma": _SCHEDULED - "math.fma",
+    "split-masks": _SCHEDULED,
 }
 """By the pass that ran last."""
 

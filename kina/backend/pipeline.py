@@ -52,6 +52,9 @@ PLAIN = ("allocate-temporaries",)
 EMULATE = ("expand-fma",)
 """For machines without a fused multiply-add."""
 
+SPLIT = ("split-masks",)
+"""For machines whose masks are short."""
+
 TO_LLVM = _passes(
     Pass(
         "one-shot-bufferize",
@@ -84,7 +87,9 @@ TO_LLVM = _passes(
 def to_code(*, fast: bool, machine: Machine) -> tuple[str, ...]:
     """From kina IR without calls to what mlir-opt takes."""
     loops = SCHEDULE if fast else PLAIN
-    return TO_LINALG + TO_C + loops + (() if machine.has_fma else EMULATE)
+    emulated = () if machine.has_fma else EMULATE
+    split = SPLIT if machine.short_masks else ()
+    return TO_LINALG + TO_C + loops + emulated + split
 
 
 def arguments(passes: Sequence[Pass]) -> list[str]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kina.backend.build import build
-from kina.backend.import_library import import_library
-from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options, Product
-from kina.backend.targets import MACOS, WINDOWS, System, single_targets
+from kina.backend.targets import MACOS, System, single_targets
+from kina.cli.companions import COMPANIONS, Built, place, wanted
 from kina.cli.files import check_replaceable, check_writable, write
+from kina.cli.npm import PACKAGE, package_file
 from kina.cli.pkg_config import pkg_config_file
 from kina.cli.programs import is_stdin, read_program
 from kina.cli.progress import compiling
 from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
-from kina.runtime.header import header
 
 _STATIC = {".a": Product.ARCHIVE, ".o": Product.OBJECT}
 _MEANT = {".so": "shared library", ".a": "static library", ".o": "object file"}
@@ -31,11 +30,13 @@ class _Output:
 
     library: Path
     product: Product
-    beside: tuple[Path, ...]
-    """The header, and what else goes with it."""
+    beside: dict[str, Path]
+    """The header, and what else goes with it, by its kind."""
 
     @classmethod
-    def of(cls, library: Path, program: Path | None, system: System, pkg_config: bool) -> _Output:
+    def of(
+        cls, library: Path, program: Path | None, system: System, kinds: Sequence[str]
+    ) -> _Output:
         """What the name of a library for a system says.
 
         Raises `KinaValueError` if it says nothing, or if something cannot be written.
@@ -49,10 +50,13 @@ class _Output:
         plain = library.with_name(library.name.rstrip("0123456789.") or library.name)
         path = plain if plain.suffix == ".so" else library
         product = _product(library, path.suffix, system)
-        suffixes = [".h", *([".lib"] if system.name == WINDOWS else [])]
-        beside = tuple(path.with_suffix(suffix) for suffix in suffixes + [".pc"] * pkg_config)
-        for other in beside:
+        beside = {kind: place(path, kind) for kind in kinds}
+        for other in beside.values():
             check_replaceable(other, program)
+        if ".pc" in beside:
+            pkg_config_file(library, product)
+        if PACKAGE in beside:
+            package_file(library)
         return cls(library, product, beside)
 
 
@@ -78,6 +82,7 @@ def build_library(
     warned: WarningMode,
     *,
     pkg_config: bool = False,
+    npm: bool = False,
 ) -> None:
     """Compile `file` to `output` and write the header beside it, each at once or not at all."""
     system = single_targets(options.target)[0].system
@@ -87,8 +92,8 @@ def build_library(
     source = read_program(file)
     program = None if is_stdin(file) else file
     path = output or Path(file.name).with_suffix(system.suffix)
-    files = _Output.of(path, program, system, pkg_config)
-    described = pkg_config_file(files.library, files.product) if pkg_config else ""
+    kinds = wanted(system, pkg_config=pkg_config, npm=npm)
+    files = _Output.of(path, program, system, kinds)
     soname = files.library.name if files.product is Product.SHARED else ""
     options = replace(options, product=files.product, soname=soname)
     with compiling(file) as activity:
@@ -96,20 +101,11 @@ def build_library(
     show(artifact.warnings, warned)
     mode = 0o755 if files.product is Product.SHARED else 0o644
     write(files.library, artifact.library.read_bytes(), mode)
-    for other in files.beside:
-        write(other, _BESIDE[other.suffix](files.library, artifact.functions, described), 0o644)
-    others = " and ".join(map(str, files.beside))
+    built = Built(files.library, files.product, artifact.functions, source)
+    for kind, other in files.beside.items():
+        text = COMPANIONS[kind](built)
+        write(other, text.encode() if isinstance(text, str) else text, 0o644)
+    others = " and ".join(map(str, files.beside.values()))
     print(f"wrote {files.library} ({files.library.stat().st_size} bytes) and {others}")
     for function in artifact.functions:
         print(f"  {function.c_name}: {function.signature}")
-
-
-_Functions = Sequence[CompiledFunction]
-_BESIDE: dict[str, Callable[[Path, _Functions, str], bytes]] = {
-    ".h": lambda _library, functions, _described: header(functions).encode(),
-    ".lib": lambda library, functions, _described: import_library(
-        library.name, [function.symbol for function in functions]
-    ),
-    ".pc": lambda _library, _functions, described: described.encode(),
-}
-"""What goes with a library, by its suffix."""

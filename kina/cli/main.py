@@ -166,16 +166,19 @@ def build(
     pkg_config: Annotated[
         bool, typer.Option("--pkg-config", help="Write a .pc file beside the library as well.")
     ] = False,
+    npm: Annotated[
+        bool, typer.Option("--npm", help="Write a package.json beside wasm32's module as well.")
+    ] = False,
     warned: Warned = WarningMode.SHOW,
 ) -> None:
-    """Write a library for C, and its header beside it."""
+    """Write a library for C, and its header beside it; for wasm32 an ES module too."""
     from kina.backend.options import Options
     from kina.backend.targets import default_build_target
     from kina.cli.build import build_library
 
     functions = tuple(function or ())
     options = Options(target or default_build_target(), threads, prefix, functions=functions)
-    build_library(file, output, options, warned, pkg_config=pkg_config)
+    build_library(file, output, options, warned, pkg_config=pkg_config, npm=npm)
 
 
 @app.command()

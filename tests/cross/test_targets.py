@@ -39,7 +39,14 @@ KIT = {
     **dict.fromkeys(("sum_rows", "stats_inner", "scans_columns", "softmax_columns"), ()),
     "top_rows": (65,),
 }
-SIZES = (7, 64, 65, 1000, 16385)
+EXTRA = """let bytes = fn(x: tensor<I8, [M, K]>, w: tensor<I8, [K, N]>) -> tensor<I32, [M, N]> {
+  x.cast(I32).matmul(w.cast(I32))
+}
+let both_of = fn(x: tensor<F32, [B, N]>, y: tensor<F32, [B, N]>) -> tensor<F32, [2, B, N]> {
+  concat(x.reshape([1, B, N]), y.reshape([1, B, N]), axis=0)
+}
+"""
+SIZES = (7, 65, 1000, 16385)
 FOREIGN = (
     "aarch64-linux",
     "riscv64-linux",
@@ -60,14 +67,30 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def byte_products(size: int) -> Call:
+    """A product of bytes, the least ones among them."""
+    random = np.random.default_rng(size)
+    x, w = (random.integers(-128, 128, shape, np.int8) for shape in ((19, size), (size, 37)))
+    x[::3], w[:, ::5] = -128, -128
+    return Call("bytes", size, (x, w))
+
+
+def copies(size: int) -> Call:
+    """Parts of vectors, copied to places that are aligned to nothing."""
+    random = np.random.default_rng(size)
+    x, y = random.normal(size=(2, 3, size)).astype(np.float32)
+    return Call("both_of", size, (x, y))
+
+
 class Kit:
     """Functions of every kind, and calls of them."""
 
     def __init__(self, folder: Path) -> None:
-        self._text = programs.source(KIT)
+        self._text = programs.source(KIT) + EXTRA
         self._module = kina.compile(self._text, name=NAME, threads=False)
-        types = {name: self._module[name].type for name in self._module}
-        self.calls: list[Call] = [c for c in programs.calls(types, KIT) if c.size in SIZES]
+        types = {name: self._module[name].type for name in self._module if name in KIT}
+        self.calls = [call for call in programs.calls(types, KIT) if call.size in SIZES]
+        self.calls += [*map(byte_products, (1, 8, 65, 300)), *map(copies, (1, 7, 65))]
         self.replay = Replay(folder, self.artifact("native").functions)
 
     def artifact(self, target: str) -> Artifact:
