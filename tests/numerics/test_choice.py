@@ -39,6 +39,14 @@ FUNCTIONS = {
     "{ k.select(x.log().reshape([6]), 0) }",
     "entropy": f"(x: {ROWS}) -> {X} {{ let l = x.log_softmax(axis=1) in let p = l.exp() in "
     "-(p > 0).select(p * l, 0).reduce(op=sum, axis=1) }",
+    # And where they meet what other elements hold.
+    "attended": f"(q: {ROWS}, k: {ROWS}, v: {ROWS}, valid: tensor<Bool, [N]>, "
+    f"used: tensor<Bool, [N]>) -> {ROWS} {{ let keys = valid.broadcast([N, N]) in "
+    "let s = keys.select(q.matmul(k.transpose([1, 0])), -inf).softmax(axis=1) in "
+    "let y = s.matmul(valid.reshape([N, 1]).broadcast([N, V]).select(v, 0)) in "
+    "used.reshape([N, 1]).broadcast([N, V]).select(y, 0) }",
+    "folded": f"(x: {ROWS}, w: tensor<F32, [L, V]>, k: tensor<Bool, [N]>) -> {ROWS} "
+    "{ k.reshape([N, 1]).broadcast([N, V]).select(fold(_layer, x, over=[w]), 0) }",
     # Rules.
     "ties": f"(x: {X}, y: {X}) -> ({X}, {X}) {{ (x.maximum(y), x.minimum(y)) }}",
     "limits": f"(x: {X}, y: {X}, z: {X}) -> {X} {{ x.clamp(y, z) }}",
@@ -47,6 +55,11 @@ FUNCTIONS = {
     "frozen": f"(x: {ROWS}) -> {X} "
     "{ x.take_along_axis(x.stop_gradient().reduce(op=argmax, axis=1), axis=1) }",
 }  # fmt: skip
+LAYER = f"""
+let _layer = fn(x: {ROWS}, w: tensor<F32, [V]>) -> {ROWS} {{
+  x - x.layer_norm(w, w, axis=1, eps=1e-3)
+}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +68,7 @@ def module() -> kina.Module:
         f"let {name} = fn{body}\nlet d{name} = reverseMode({name})"
         for name, body in FUNCTIONS.items()
     )
+    text = LAYER + text
     return kina.compile(f"{text}\nlet dd = reverseMode(dlogarithm, wrt=[x, ct])", threads=False)
 
 
@@ -126,6 +140,19 @@ def test_rows_that_do_not_count(module: kina.Module) -> None:
     (found,) = gradients(module, "entropy", x)
     assert np.isfinite(found[0]).all()
     assert found[1:] == [[0] * 3, [0] * 3]
+
+
+def test_products_and_layers_of_rows_that_do_not_count(module: kina.Module) -> None:
+    """Any numbers in the rows that are not chosen: the same bits in all gradients."""
+    rng = np.random.default_rng(3)
+    q, k, v, w = (np.float32(rng.standard_normal((3, 4))) for _ in range(4))
+    valid, used = np.array([True, False, True]), np.array([False, True, True])
+    wanted = gradients(module, "attended", q, k, v, valid, used)
+    layered = gradients(module, "folded", q, w[:2], used)
+    for bad in (nan, inf, -inf):
+        q[0] = k[1] = v[1] = bad
+        assert gradients(module, "attended", q, k, v, valid, used) == wanted
+        assert gradients(module, "folded", q, w[:2], used) == layered
 
 
 def test_what_is_moved_and_copied(module: kina.Module) -> None:

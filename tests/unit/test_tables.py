@@ -22,6 +22,7 @@ from kina.passes.expand_math import EXPANSIONS
 from kina.passes.lowering.scalars import FORMS, SCALAR_OPS
 from kina.passes.lowering.table import LOWERINGS
 from kina.passes.vjp.chosen import CERTAIN
+from kina.passes.vjp.counting import KINDS
 from kina.passes.vjp.elementwise import ELEMENTWISE
 from kina.passes.vjp.table import RULES
 from kina.reference.meaning import MEANINGS
@@ -64,6 +65,10 @@ TABLES: dict[str, tuple[set[str], set[str]]] = {
     "a rule in kina/passes/vjp": (
         FLOATING,
         {name for name in OPS if f"kina.{name}" in RULES},
+    ),
+    "a mask in kina/passes/vjp/counting.py": (
+        {name.removeprefix("kina.") for name in RULES},
+        {op.name.removeprefix("kina.") for op in Kina.operations if issubclass(op, KINDS)},
     ),
     "a word on empty axes in kina/requirements.py": (
         {name for name, op in OPS.items() if "axis" in op.attributes and "op" not in op.attributes},

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from xdsl.ir import SSAValue
 
-from kina.passes.tensor_builder import TensorBuilder
+from kina.passes.tensor_builder import TensorBuilder, type_of
+from kina.passes.vjp.counting import common, padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class GradientBuilder(TensorBuilder):
 
     def where(self, chosen: SSAValue, value: SSAValue) -> Share:
         """A cotangent that counts where it was chosen, and is exactly 0 elsewhere."""
-        return Share(self.select(chosen, value, self.zeros(value)), lambda: chosen)
+        rank = type_of(value).rank
+        kept = self.select(chosen, value, self.zeros(value))
+        return Share(kept, cache(lambda: padded(self, common(self, chosen), rank)))
 
 
 Partial = Callable[[], SSAValue | Share] | None

@@ -15,6 +15,7 @@ from xdsl.traits import is_side_effect_free
 from kina.dialects.callee import SIZE_PARAMETERS, sizes_attribute
 from kina.passes.inline_calls import USES, callee_name
 from kina.passes.vjp.flow import FloatFlow
+from kina.passes.vjp.prune import prune
 from kina.types import Dim, TensorType
 
 T = TypeVar("T")
@@ -46,6 +47,19 @@ class Port(NamedTuple):
     kind: str
     position: int
 
+    @property
+    def is_mask(self) -> bool:
+        """Whether it says which elements count of what is at another port."""
+        return self.kind.endswith(_MASK)
+
+    @property
+    def of(self) -> Port:
+        """The port that a mask is about, or this one."""
+        return Port(self.kind.removesuffix(_MASK), self.position)
+
+
+_MASK = " mask"
+
 
 def parameter(position: int) -> Port:
     """What the function itself takes."""
@@ -64,7 +78,7 @@ def total(position: int) -> Port:
 
 def mask(port: Port) -> Port:
     """Which elements count of what is at a port."""
-    return Port(f"{port.kind} mask", port.position)
+    return Port(f"{port.kind}{_MASK}", port.position)
 
 
 Source = Port | int
@@ -150,7 +164,7 @@ class Library:
                     block.erase_op(op)
 
     def erase_unreferenced(self) -> None:
-        """Leave no added function that nothing uses."""
+        """Leave no added function, and no result of one, that nothing uses."""
         pending = [f for name, f in self.functions.items() if name not in self._names]
         used: set[str] = set()
         while pending:
@@ -159,7 +173,8 @@ class Library:
                     used.add(name)
                     pending.append(self.functions[name])
         for name in self._names - used:
-            Rewriter.erase_op(self.functions[name])
+            Rewriter.erase_op(self.functions.pop(name))
+        prune(self.functions, [name for name in self.functions if name in used & self._names])
 
     def _is_added(self, op: Operation) -> bool:
         return isinstance(op, USES) and callee_name(op) in self._names

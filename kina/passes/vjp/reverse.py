@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.dialects.base import KinaOp
 from kina.dialects.fold import FoldOp
 from kina.errors import Diagnostic, KinaTypeError
 from kina.passes.inline_calls import CALLS, USES
@@ -15,7 +16,7 @@ from kina.passes.lowering.places import span_of
 from kina.passes.tensor_builder import type_of
 from kina.passes.vjp.builder import GradientBuilder, Share
 from kina.passes.vjp.called import reverse_call
-from kina.passes.vjp.chosen import before, behind
+from kina.passes.vjp.chosen import before, behind, drop, guarded
 from kina.passes.vjp.cotangents import Cotangents
 from kina.passes.vjp.flow import is_floating
 from kina.passes.vjp.folded import reverse_fold
@@ -84,10 +85,19 @@ class Reverse:
         elif isinstance(op, CALLS):
             yield from reverse_call(self.library, state, op, given)
         else:
-            taken = before(state.builder, op, given[0])
-            partials = RULES[op.name](state.builder, op, taken.value)
-            for operand, partial in zip(op.operands, partials, strict=True):
-                if partial is not None and operand in state.active:
-                    made = partial()
-                    share = made if isinstance(made, Share) else Share(made)
-                    state.add(operand, behind(state.builder, op, taken, share))
+            assert isinstance(op, KinaOp)
+            _apply_rule(state, op, given[0])
+
+
+def _apply_rule(state: Cotangents, op: KinaOp, given: Share) -> None:
+    """Add what the operation's rule gives to each operand."""
+    builder = state.builder
+    taken = before(builder, op, given)
+    clean = guarded(builder, op, taken)
+    partials = RULES[op.name](builder, clean, taken.value)
+    for position, (operand, partial) in enumerate(zip(op.operands, partials, strict=True)):
+        if partial is not None and operand in state.active:
+            made = partial()
+            share = made if isinstance(made, Share) else Share(made)
+            state.add(operand, behind(builder, op, clean, position, taken, share))
+    drop(clean, op)
