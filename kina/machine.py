@@ -51,6 +51,8 @@ class Machine:
     """Elements of such a piece: what registers hold, several values of each."""
     contest: int = 32
     """Lanes of a contest: what registers hold, a value and the number of a step of each."""
+    lanes_count: bool = False
+    """Whether there are registers for each lane to count the steps of a contest by itself."""
     line: int = 64
     """Bytes of a cache line."""
     streamed: int = 8 << 20
@@ -59,6 +61,9 @@ class Machine:
     """Elements of a row that is long enough to be moved to whole cache lines."""
     ahead: int = 8192
     """Bytes from a load to what is fetched with it, in a walk that streams."""
+    apart: int = 256
+    """Bytes of which one line is fetched in such a walk: processors see what comes after it, and
+    too many requests keep them from that."""
     walked: int = 1 << 21
     """Elements from which on such a walk is fetched ahead."""
     next_row: tuple[int, int] = (1 << 7, 1 << 18)
@@ -139,6 +144,7 @@ _DOTS_OF_64 = Dots(
 )
 _WIDE = Machine(
     contest=64,
+    lanes_count=True,
     tile_rows=14,
     tile_columns=32,
     tile_depth=1024,

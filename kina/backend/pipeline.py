@@ -106,16 +106,10 @@ LINES = (
 _OPTIMISE = (
     "internalize",
     "default<O2>",  # -O3 differs in how much it unrolls, which kernels have no use for
-    # Vectors of 64 elements go through memory a register at a time, the next rows on their way.
-    "function(scalarizer<load-store;min-bits=512>,instcombine<no-verify-fixpoint>,loop-data-prefetch)",
+    # Vectors of 64 elements go through memory a register at a time.
+    "function(scalarizer<load-store;min-bits=512>,instcombine<no-verify-fixpoint>)",
 )
-_OPTIONS = (
-    "-prefetch-distance=300",
-    "-loop-prefetch-writes",
-    "-cache-line-size=64",
-    "-min-prefetch-stride=1",
-    "-unroll-threshold=60",
-)
+_OPTIONS = ("-unroll-threshold=60",)
 
 
 def optimise_passes(public: Path) -> list[str]:

@@ -8,6 +8,10 @@
 A number of a step has 32 bits however long the row is: an index of 64 bits in each lane would
 take more registers than the values, and most processors' all of them. Lanes that nothing won have
 turn 0: together they give the first index, as the language has it where nothing wins.
+
+The number of the step is computed from the place, or each lane counts steps by itself
+(`lanes_count` in `machine.py`): a number from a scalar register that masks choose lanes of is sent
+to each vector anew.
 """
 
 from __future__ import annotations
@@ -41,11 +45,19 @@ class Contest:
     """A contest of `count` elements of a row, `lanes` a step, from the place `first`."""
 
     def __init__(
-        self, reduction: Reduction, along: int, lanes: int, first: Count, count: Count
+        self,
+        reduction: Reduction,
+        along: int,
+        lanes: int,
+        first: Count,
+        count: Count,
+        *,
+        lanes_count: bool,
     ) -> None:
         self._reduction = reduction
         self._along, self._lanes, self._first = along, lanes, first
         self._is_one_step = isinstance(count, int) and count <= lanes
+        self._lanes_count = lanes_count and not self._is_one_step
         stage = reduction.stage
         self._compare, self._value, _ = combination(stage)
         self._challenger = self._value.operands[1]
@@ -53,19 +65,23 @@ class Contest:
         self._index = cast(IntegerType, stage.accumulated[1])
 
     def starts(self, ops: Ops) -> Held:
-        """What nothing has won yet, at turn 0."""
+        """What nothing has won yet, at turn 0; perhaps steps counted so far."""
         start = start_of(ops, self._reduction.stage.node.op.outputs[0])
         assert start is not None
-        return [start, ops.integer(0, i32)]
+        counts = [ops.integer(0, i32)] if self._lanes_count else []
+        return [start, ops.integer(0, i32), *counts]
 
     def step(self, step: Step, held: Held) -> Held:
         """The elements of a step, or of a piece of it, against those before."""
-        ops, (best, turn) = step.ops, held
+        ops, (best, turn, *counts) = step.ops, held
         challenger = step.part(self._reduction.stage, self._challenger, self._ops)
         challenger = ops.spread(challenger, lanes_of(best))
         (better,) = on_lanes(ops, self._compare, [challenger, best])
-        now = ops.spread(self._turn(ops, step.row.places[self._along]), lanes_of(best))
-        return [ops.select(better, challenger, best), ops.select(better, now, turn)]
+        lanes = lanes_of(best)
+        (now,) = counts or [ops.spread(self._turn(ops, step.row.places[self._along]), lanes)]
+        one = ops.spread(ops.integer(1, i32), lanes)
+        later = [ops.value(arith.AddiOp(count, one)) for count in counts]
+        return [ops.select(better, challenger, best), ops.select(better, now, turn), *later]
 
     def _turn(self, ops: Ops, place: Count) -> SSAValue:
         number = ops.divide(ops.minus(place, self._first), self._lanes)
@@ -75,7 +91,7 @@ class Contest:
 
     def winner(self, ops: Ops, held: Held) -> Held:
         """The best value and its index; in memory it is looked for lane by lane: short code."""
-        best, turn = held
+        best, turn, *_ = held
         if is_memory(best):
             return self._looked_for(ops, best, turn)
         (top,) = self._best(ops, best)

@@ -29,11 +29,15 @@ FIRST, SECOND = 3, 2
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """What a load asks for besides: the place so many elements on, if it is that of this walk."""
+    """What a load asks for besides: the place so many elements on, if it is that of this walk.
+
+    A line of each `apart` bytes.
+    """
 
     walk: int
     distance: Size
     level: int
+    apart: int
 
 
 class Hints:
@@ -43,11 +47,14 @@ class Hints:
         self._function, self._machine = function, function.machine
         kernel, space, machine = function.kernel, function.space, function.machine
         rows = next_rows(kernel, space, machine)
-        self._fetches = {value: Fetch(2, size, self._level(size)) for value, size in rows}
+        line = machine.line
+        self._fetches = {value: Fetch(2, size, self._level(size), line) for value, size in rows}
         steps = next_steps(kernel, space, machine)
-        self._fetches |= {value: Fetch(2, size, FIRST) for value, size in steps}
-        ahead = (*streams(kernel, space, machine), *far_steps(kernel, space, machine))
-        self._fetches |= {value: Fetch(1, size, SECOND) for value, size in ahead}
+        self._fetches |= {value: Fetch(2, size, FIRST, line) for value, size in steps}
+        ahead = streams(kernel, space, machine)
+        self._fetches |= {value: Fetch(1, size, SECOND, machine.apart) for value, size in ahead}
+        far = far_steps(kernel, space, machine)
+        self._fetches |= {value: Fetch(1, size, SECOND, line) for value, size in far}
         self._loads = Counter[SSAValue]()
         self._large = dict(large_results(kernel, machine))
         self._streams: dict[SSAValue, SSAValue] = {}
@@ -64,12 +71,14 @@ class Hints:
         if fetch is None or fetch.walk != self._loads[value]:
             return
         start = ops.plus(at, self._function.size(fetch.distance))
-        self.fetch(ops, buffer, start, lanes, fetch.level)
+        self.fetch(ops, buffer, start, lanes, fetch.level, fetch.apart)
 
-    def fetch(self, ops: Ops, buffer: SSAValue, at: Count, count: int, level: int) -> None:
-        """Asks for the lines of some elements."""
-        size = bytes_of(element_type(buffer))
-        for line in range(0, max(self._machine.line, count * size), self._machine.line):
+    def fetch(
+        self, ops: Ops, buffer: SSAValue, at: Count, count: int, level: int, apart: int = 0
+    ) -> None:
+        """Asks for the lines of some elements, or for one of each `apart` bytes."""
+        size, step = bytes_of(element_type(buffer)), apart or self._machine.line
+        for line in range(0, max(step, count * size), step):
             ops.append(prefetch(buffer, ops.index(ops.plus(at, line // size)), level))
 
     # Streaming.

@@ -62,8 +62,9 @@ class Rows(Strategy):
     def _contest(self, row: Row, reduction: Reduction, first: Count, count: Count) -> Held:
         assert self._along is not None
         # Which lanes there are changes nothing here.
-        lanes = min(self._lanes, self.function.machine.contest)
-        contest = Contest(reduction, self._along, lanes, first, count)
+        machine = self.function.machine
+        lanes, counts = min(self._lanes, machine.contest), machine.lanes_count
+        contest = Contest(reduction, self._along, lanes, first, count, lanes_count=counts)
         body = self._body(row, [reduction.stage], contest.step)
         walk = self._walk(row, first, count, lanes)
         held = walk.run(contest.starts(row.ops), replace(body, piece=min(body.piece, lanes)))
