@@ -257,9 +257,16 @@ class OperationChecker:
         return self._integer(f"{op}: the axis", node, "axis=1")
 
     def _k(self, op: str, node: ArgumentValue) -> int | None:
-        return self._integer(f"{op}: k", node, "k=50")
+        size = f"size={node.name}" if isinstance(node, Name) else "size=…"
+        help_ = (
+            "k is a number of the program text: take as many as there may be, and the first of "
+            f"both results, .slice(axis=…, start=0, {size})"
+        )
+        return self._integer(f"{op}: k", node, "k=50", help_)
 
-    def _integer(self, what: str, node: ArgumentValue, example: str) -> int | None:
+    def _integer(
+        self, what: str, node: ArgumentValue, example: str, help: str | None = None
+    ) -> int | None:
         """An integer of the program text; the rules say which ones will do."""
         sign, number = 1, node
         while isinstance(number, Negate):
@@ -269,7 +276,8 @@ class OperationChecker:
             if len(number.text) <= _MOST_DIGITS:
                 return sign * int(number.text)
             problem = f"has more than {_MOST_DIGITS} digits"
-        self._report.error(f"{what} {problem}, expected for example {example}", node.extent)
+        message = f"{what} {problem}, expected for example {example}"
+        self._report.error(message, node.extent, help=help)
         return None
 
     def _eps(self, op: str, node: ArgumentValue) -> float | None:
