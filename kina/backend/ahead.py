@@ -12,7 +12,7 @@ import contextlib
 import os
 import pickle
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
@@ -40,8 +40,8 @@ class Lowers(Protocol):
         """How many parts there are."""
         ...
 
-    def parts(self, options: Options) -> Iterator[Lowered]:
-        """The program's parts in order, each when it is lowered."""
+    def parts(self, options: Options, targets: Sequence[str]) -> Iterator[Lowered]:
+        """The program's parts in order, each when it is lowered, once for each target."""
         ...
 
 
@@ -139,15 +139,15 @@ class _There:
     def count(self) -> int:
         return self._begun[1]
 
-    def parts(self, options: Options) -> Iterator[Lowered]:
+    def parts(self, options: Options, targets: Sequence[str]) -> Iterator[Lowered]:
         done = 0
         try:
-            self._process.ask(options)
+            self._process.ask((options, targets))
             while part := cast("Lowered | None", self._process.answer()):
                 yield part
                 done += 1
         except _SILENT:
-            yield from islice(_here(self._program).parts(options), done, None)
+            yield from islice(_here(self._program).parts(options, targets), done, None)
 
 
 def _send(pipe: BinaryIO, what: object) -> None:
@@ -175,7 +175,6 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
     load_passes()
     lowered = Lowering(pickle.load(questions))
     _send(answers, (lowered.kina_ir, lowered.count))
-    while True:
-        for part in lowered.parts(pickle.load(questions)):
-            _send(answers, part)
-        _send(answers, None)
+    for part in lowered.parts(*pickle.load(questions)):
+        _send(answers, part)
+    _send(answers, None)

@@ -7,9 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from kina.backend import ahead, cache, codegen, dispatch, linking, scratch, threads
@@ -48,17 +46,17 @@ def compile_program(
         with activity.step("passes"):
             scratch.write(folder / cache.IR, lowering.kina_ir)
         functions: dict[str, CompiledFunction] = {}
-        steps = iter(activity.parts(len(tools.groups) * lowering.count))
-        for targets in tools.groups:
-            parts = lowering.parts(replace(options, target=targets[0].name))
-            for step in islice(steps, lowering.count):
+        groups, count = tools.groups, lowering.count
+        steps = iter(activity.parts(len(groups) * count))
+        parts = lowering.parts(options, [targets[0].name for targets in groups])
+        for _ in range(count):
+            for targets, step in zip(groups, steps, strict=False):
                 with step("passes"):
                     part = next(parts)
                 tools.compile(targets, part.code, step)
                 if any(function.threads for function in part.functions):
                     tools.add_pool()
                 functions.update((function.name, function) for function in part.functions)
-            next(parts, None)  # Come to the end, from where the next group begins.
         meanwhile()
         exported = tuple(functions[name] for name in program.exported)
         tools.link(folder / options.product.value, options.soname)

@@ -85,23 +85,33 @@ class Lowering:
         self.count = len(self._parts)
         """How many parts there are."""
 
-    def parts(self, options: Options, *, locations: bool = False) -> Iterator[Lowered]:
+    def parts(
+        self, options: Options, targets: Sequence[str] = (), *, locations: bool = False
+    ) -> Iterator[Lowered]:
         """The program's parts in order, each lowered when it is asked for.
 
-        Nothing that compiles them looks at places of the source.
+        A part comes once for each of `targets`, or for that of the options. Nothing that compiles
+        it looks at places of the source.
         """
+        chosen = [replace(options, target=target) for target in targets] or [options]
         for functions in self._parts:
-            yield self._lower(functions, options, locations)
+            module = self._for_all(functions, options)
+            for each in chosen:
+                own = module if each is chosen[-1] else module.clone()
+                yield self._lower(functions, own, each, locations)
 
     def module(self, options: Options) -> tuple[ModuleOp, Moved]:
         """The whole program, lowered, and what its functions move, by their symbols."""
-        module = self._lowered([function for part in self._parts for function in part], options)
+        module = self._for_all([function for part in self._parts for function in part], options)
+        _for_machine(module, options)
         module.attributes.pop(KERNELS, None)
         moved = module.attributes.pop(MOVED, None)
         return module, moved_of(moved) if isinstance(moved, DictionaryAttr) else {}
 
-    def _lower(self, functions: Sequence[FuncOp], options: Options, locations: bool) -> Lowered:
-        module = self._lowered(functions, options)
+    def _lower(
+        self, functions: Sequence[FuncOp], module: ModuleOp, options: Options, locations: bool
+    ) -> Lowered:
+        _for_machine(module, options)
         kernels = _strings(module.attributes.pop(KERNELS, None))
         module.attributes.pop(MOVED, None)
         exported = _functions(module)
@@ -113,21 +123,10 @@ class Lowering:
         code = show(module, locations=True) if locations else generic_text(module)
         return Lowered(code, kernels, compiled)
 
-    def _lowered(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
+    def _for_all(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
+        """The C functions, as they are on every machine."""
         module = ModuleOp([function.clone() for function in functions])
-        target = TARGETS[options.target]
-        machine = MACHINES[target.model]
-        _apply(
-            module,
-            pipeline.to_code(fast=options.fast, machine=machine),
-            prefix=options.prefix,
-            f16=not machine.has_halves,
-            machine=target.model,
-            fast=options.fast,
-            threads=options.has_team,
-        )
-        if is_on():
-            module.verify()  # a third of our own time; mlir-opt checks what it reads as well
+        _apply(module, pipeline.FOR_ALL, prefix=options.prefix, fast=options.fast)
         return module
 
     def _compiled(
@@ -147,6 +146,21 @@ class Lowering:
             requirements_of(function),
             threads=RUN in exported,
         )
+
+
+def _for_machine(module: ModuleOp, options: Options) -> None:
+    """C functions to kernels of the target, in place."""
+    target = TARGETS[options.target]
+    machine = MACHINES[target.model]
+    _apply(
+        module,
+        pipeline.for_machine(fast=options.fast, machine=machine),
+        f16=not machine.has_halves,
+        machine=target.model,
+        threads=options.has_team,
+    )
+    if is_on():
+        module.verify()  # a third of our own time; mlir-opt checks what it reads as well
 
 
 def _is_private(function: FuncOp) -> bool:

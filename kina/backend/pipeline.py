@@ -40,8 +40,14 @@ INLINE = ("specialise-sizes", "inline-calls", "transform-ad")
 TO_LINALG = ("simplify-kina", "decompose-kina", "simplify-kina", "lower-kina")
 """kina IR without reverse mode to linalg on tensors: where `emit --to linalg` stops."""
 
-TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math", "expand-small-floats")
-"""linalg to functions with the C interface, in arithmetic that is exact on every target."""
+TO_C = ("export-c", "check-sizes", "assert-to-status", "expand-math")
+"""linalg to functions with the C interface, in arithmetic that is exact on every machine."""
+
+FOR_ALL = TO_LINALG + TO_C
+"""kina IR without calls to C functions, which are the same for all machines."""
+
+SMALL_FLOATS = ("expand-small-floats",)
+"""16- and 8-bit floats to integers, and how they are converted where a machine does not."""
 
 SCHEDULE = ("schedule-cpu",)
 """C functions to kernels: loops over vectors, on memory."""
@@ -86,10 +92,15 @@ TO_LLVM = _passes(
 
 def to_code(*, fast: bool, machine: Machine) -> tuple[str, ...]:
     """From kina IR without calls to what mlir-opt takes."""
+    return FOR_ALL + for_machine(fast=fast, machine=machine)
+
+
+def for_machine(*, fast: bool, machine: Machine) -> tuple[str, ...]:
+    """From C functions to what mlir-opt takes."""
     loops = SCHEDULE if fast else PLAIN
     emulated = () if machine.has_fma else EMULATE
     split = SPLIT if machine.short_masks else ()
-    return TO_LINALG + TO_C + loops + emulated + split
+    return SMALL_FLOATS + loops + emulated + split
 
 
 def arguments(passes: Sequence[Pass]) -> list[str]:

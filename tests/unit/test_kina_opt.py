@@ -31,6 +31,7 @@ PASSES = (
     *pipeline.INLINE,
     *pipeline.TO_LINALG,
     *pipeline.TO_C,
+    *pipeline.SMALL_FLOATS,
     *pipeline.SCHEDULE,
     "canonicalize",
     "cse",

@@ -24,7 +24,8 @@ def scheduled(text: str, *, fast: bool = True, threads: bool = False) -> str:
     for name, dialect in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, dialect)
     module = Parser(context, text).parse_module()
-    for name in pipeline.TO_C + (pipeline.SCHEDULE if fast else pipeline.PLAIN):
+    loops = pipeline.SCHEDULE if fast else pipeline.PLAIN
+    for name in pipeline.TO_C + pipeline.SMALL_FLOATS + loops:
         options = {"threads": threads} if name in pipeline.SCHEDULE else {}
         PASSES[name](**options).apply(context, module)
     assert isinstance(module, ModuleOp)
