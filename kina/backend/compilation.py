@@ -56,6 +56,8 @@ def compile_program(
                 tools.compile(targets, part.code, step)
                 if any(function.threads for function in part.functions):
                     tools.add_pool()
+                if part.holds:
+                    tools.add_held()
                 functions.update((function.name, function) for function in part.functions)
         meanwhile()
         exported = tuple(functions[name] for name in program.exported)
@@ -99,6 +101,9 @@ def _has_products(program: TypedProgram) -> bool:
     return any(isinstance(op, Apply) and op.op == "matmul" for body in bodies for op in body)
 
 
+HELD = Path(__file__).with_name("held.c")
+
+
 class _Tools:
     """The processes that make one library; what can run at the same time does."""
 
@@ -133,6 +138,7 @@ class _Tools:
         # What has sizes of all kinds nearly always shares large ones; a core is free now.
         self._team = self._compile_pool() if sized and options.has_team else None
         self._has_team = False
+        self._held: Future[Path] | None = None
 
     def compile(self, group: tuple[Target, ...], code: str, step: Step) -> None:
         """Begin with a part's code for the targets of one of the groups."""
@@ -145,12 +151,17 @@ class _Tools:
         self._has_team = True
         self._team = self._team or self._compile_pool()
 
+    def add_held(self) -> None:
+        """The library will contain what holds memory from call to call."""
+        self._held = self._held or self._compile_c(HELD, {})
+
     def link(self, library: Path, soname: str) -> None:
         """Write a library that exports the functions alone, once all code is there."""
         parts = [part.result() for part in self._parts]
         made = [each for part in parts for each in part]
         made += [self._dispatch] if self._dispatch else []
         made += [self._team] if self._team and self._has_team else []
+        made += [self._held] if self._held else []
         objects = [each.result() for each in made]
         if library.suffix == ".so":
             exported = [symbol for symbol, _ in self._exported]

@@ -15,3 +15,5 @@ class Lowered:
     kernels: tuple[str, ...]
     """What the kernels are, in words: lines."""
     functions: tuple[CompiledFunction, ...]
+    holds: bool
+    """Whether it needs what holds memory from call to call."""

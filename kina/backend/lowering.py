@@ -32,6 +32,7 @@ from kina.passes.export_c import read_aliases
 from kina.passes.inline_calls import USES, callee_name
 from kina.passes.limits import check_program
 from kina.passes.schedule_cpu import KERNELS
+from kina.passes.scheduling.held import TAKE
 from kina.passes.scheduling.moved import MOVED, moved_of
 from kina.passes.scheduling.team import RUN
 from kina.types import Signature
@@ -121,7 +122,7 @@ class Lowering:
             if not _is_private(function)
         )
         code = show(module, locations=True) if locations else generic_text(module)
-        return Lowered(code, kernels, compiled)
+        return Lowered(code, kernels, compiled, TAKE in exported)
 
     def _for_all(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
         """The C functions, as they are on every machine."""

@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from kina.machine import MACHINES, USUAL
 from kina.passes.lowering.layout import TAKEN
 from kina.passes.scheduling.buffers import Buffers
+from kina.passes.scheduling.held import declare_memory
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.taken import fill_result
 
@@ -33,13 +34,14 @@ class AllocateTemporaries(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every function that has a body, in place."""
+        held = declare_memory(op)
         for function in op.ops:
             if isinstance(function, func.FuncOp) and not function.is_declaration:
-                _allocate(function)
+                _allocate(function, held=held)
 
 
-def _allocate(function: func.FuncOp) -> None:
-    buffers = Buffers(function, MACHINES[USUAL])
+def _allocate(function: func.FuncOp, *, held: bool) -> None:
+    buffers = Buffers(function, MACHINES[USUAL], held=held)
     place_results(function, buffers)
     for block in [
         block for op in function.walk() for region in op.regions for block in region.blocks

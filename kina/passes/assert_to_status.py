@@ -6,6 +6,9 @@ happens only if they hold. What a check does not need moves behind it, so that a
 index computes no more than it takes to find that out. Checks share one `scf.if`, unless one depends
 on an element that another has to admit first: that one nests.
 
+A check of sizes alone, such as where a window of a known place begins, comes before all calls: so
+these may write to outputs.
+
 A call of another function is a check as well. Its status becomes the caller's: the callee's
 messages follow in the caller's list, each once, however many calls can fail with it.
 """
@@ -35,6 +38,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 Check: TypeAlias = AssertOp | Invocation
 Codes: TypeAlias = Sequence[tuple[int, int]]
 """A status from the first number on moves by the second; an assert's own number is the second."""
+Numbered: TypeAlias = tuple[Codes, Check]
 
 SETTLED = "settled"
 """The attribute of a `kina.invoke` that every other check of indices comes before."""
@@ -171,6 +175,22 @@ def _checks(function: FuncOp, body: Iterable[Operation]) -> list[Check]:
     return checks
 
 
+def _sizes_first(numbered: list[Numbered], body: Iterable[Operation]) -> list[Numbered]:
+    """The checks with those of sizes alone before the first call."""
+    calls = (at for at, (_, check) in enumerate(numbered) if isinstance(check, Invocation))
+    if (start := next(calls, None)) is None:
+        return numbered
+    pool = set(body)
+
+    def only_reads_sizes(check: Check) -> bool:
+        needed = _needed(check.operands, pool) if isinstance(check, AssertOp) else {check}
+        return all(op.dialect_name() == "arith" for op in needed)
+
+    later = numbered[start:]
+    early = [pair for pair in later if only_reads_sizes(pair[1])]
+    return [*numbered[:start], *early, *(pair for pair in later if pair not in early)]
+
+
 @dataclass
 class _Messages:
     """What the statuses of a function say, in order from 1."""
@@ -221,7 +241,7 @@ def _rewrite(function: FuncOp, callees: Mapping[str, FuncOp]) -> None:
     body = list(function.body.block.ops)
     checks = _checks(function, body)
     messages = _Messages()
-    numbered = [(messages.codes(check, callees), check) for check in checks]
+    numbered = _sizes_first([(messages.codes(check, callees), check) for check in checks], body)
     function.attributes["status_messages"] = ArrayAttr(messages.texts)
     for op in body:
         op.detach()

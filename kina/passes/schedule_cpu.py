@@ -7,7 +7,7 @@ are loops over vectors on memory. See `docs/schedule.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -22,6 +22,7 @@ from kina.passes.scheduling.blocks import launch_pipeline
 from kina.passes.scheduling.buffers import Buffers
 from kina.passes.scheduling.callee import Caller
 from kina.passes.scheduling.graph import base_of
+from kina.passes.scheduling.held import declare_memory
 from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.kernels import Kernel, Plan
 from kina.passes.scheduling.launch import launch
@@ -60,9 +61,11 @@ class ScheduleCpu(ModulePass):
         """Rewrite every function that has a body, in place."""
         described: list[str] = []
         shared, machine, traffic = Shared(), MACHINES[self.machine], Traffic()
-        for function in list(op.ops):
-            if isinstance(function, func.FuncOp) and not function.is_declaration:
-                name, buffers = function.sym_name.data, Buffers(function, machine)
+        functions = [function for function in op.ops if isinstance(function, func.FuncOp)]
+        held = declare_memory(op)
+        for function in functions:
+            if not function.is_declaration:
+                name, buffers = function.sym_name.data, Buffers(function, machine, held=held)
                 caller = Caller(op, name, buffers, self.threads, machine, shared)
                 traffic.add_calls(function, op)
                 described += _schedule_function(caller, function, traffic)
@@ -73,8 +76,16 @@ class ScheduleCpu(ModulePass):
 def _schedule_function(caller: Caller, function: func.FuncOp, traffic: Traffic) -> list[str]:
     """Form the kernels of a function; what they are, in words."""
     place_results(function, caller.buffers)
-    for block in list(_blocks(function)):
+    blocks = list(_blocks(function))
+    for block in blocks:
         _schedule_block(caller, block, traffic)
+    # What a branch read is only unused when the branch is done, too.
+    _erase_unused(blocks)
+    for block in blocks:
+        for op in list(block.ops):
+            if isinstance(op, tensor.EmptyOp):
+                caller.buffers.own(op)
+    _erase_unused(blocks)
     caller.buffers.finish()
     return caller.described
 
@@ -108,11 +119,6 @@ def _schedule_block(caller: Caller, block: Block, traffic: Traffic) -> None:
             _read_stored(step, plan, caller.buffers)
     lower_invocations(block, caller.buffers)
     _forget_bodies(plan)
-    _erase_unused(block)
-    for op in list(block.ops):
-        if isinstance(op, tensor.EmptyOp):
-            caller.buffers.own(op)
-    _erase_unused(block)
 
 
 def _launch(caller: Caller, step: Kernel | Pipeline, at: Builder) -> None:
@@ -149,7 +155,9 @@ def _read_stored(op: Operation, plan: Plan, buffers: Buffers) -> None:
                 user.operands[i] = buffers.tensor(operand, at)
 
 
-def _erase_unused(block: Block) -> None:
-    for op in reversed(list(block.ops)):
-        if isinstance(op, _PURE) and not any(result.uses for result in op.results):
-            block.erase_op(op)
+def _erase_unused(blocks: Sequence[Block]) -> None:
+    """The innermost first: nothing in it is read outside of it."""
+    for block in reversed(blocks):
+        for op in reversed(list(block.ops)):
+            if isinstance(op, _PURE) and not any(result.uses for result in op.results):
+                block.erase_op(op)

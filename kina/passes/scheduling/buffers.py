@@ -16,10 +16,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from kina.dialects.pointers import POINTER
 from kina.machine import Machine
 from kina.passes.builder import INDEX, Builder
 from kina.passes.derived_sizes import again, derived
 from kina.passes.scheduling.graph import base_of, element_of, owner, shape_of, static_shape
+from kina.passes.scheduling.held import GIVE, TAKE
+from kina.passes.scheduling.pointers import pointed
 from kina.passes.scheduling.space import Size
 from kina.status import OUT_OF_MEMORY
 
@@ -71,8 +74,9 @@ class Workspace:
 class Buffers:
     """Pointers of the tensors of one function; temporaries are allocated on its entry."""
 
-    def __init__(self, function: func.FuncOp, machine: Machine) -> None:
+    def __init__(self, function: func.FuncOp, machine: Machine, *, held: bool) -> None:
         self._machine = machine
+        self._held = held
         self._function = function
         self._entry = function.body.block
         self._allocations = Builder(Block())
@@ -88,6 +92,8 @@ class Buffers:
         """The tensors that kernels store."""
         self._windows: dict[SSAValue, SSAValue] = {}
         self._heap: list[SSAValue] = []
+        self._taken: dict[SSAValue, SSAValue] = {}
+        """The address of each of them that was taken."""
         self._free = machine.stack
 
     def __contains__(self, value: SSAValue) -> bool:
@@ -173,15 +179,13 @@ class Buffers:
         most = arith.ConstantOp.from_int_and_width(0, INDEX)
         each = self.on_entry(most)
         count = self.on_entry(arith.MuliOp(each, threads))
-        buffer = self.on_entry(memref.AllocOp.get(f32, ALIGNMENT, [DYNAMIC_INDEX], [count]))
-        self._heap.append(buffer)
+        buffer = self._on_heap(f32, Size(1, (count,)))
         return Workspace(most, self.on_entry(to_pointer(buffer)))
 
     def block(self, values: Sequence[SSAValue], elements: SSAValue) -> None:
         """One memory of so many elements for some tensors, of each of which a block is in it."""
         kind = element_of(values[0])
-        buffer = self.on_entry(memref.AllocOp.get(kind, ALIGNMENT, [DYNAMIC_INDEX], [elements]))
-        self._heap.append(buffer)
+        buffer = self._on_heap(kind, Size(1, (elements,)))
         pointer = self.on_entry(to_pointer(buffer))
         self._pointers |= {value: pointer for value in values}
 
@@ -195,7 +199,7 @@ class Buffers:
             last = self._entry.last_op
             assert last is not None
             for buffer in self._heap:
-                self._entry.insert_op_before(memref.DeallocOp.get(buffer), last)
+                self._entry.insert_op_before(self._freed(buffer), last)
             self._check()
         if (first := self._entry.first_op) is not None:
             for part in (self._frame, self._allocations):
@@ -224,7 +228,7 @@ class Buffers:
             op = following
         self._entry.add_op(cf.ConditionalBranchOp(self._failed, failed, [], rest, []))
         for buffer in self._heap:
-            failed.add_op(memref.DeallocOp.get(buffer))
+            failed.add_op(self._freed(buffer))
         status = arith.ConstantOp.from_int_and_width(OUT_OF_MEMORY, 32)
         failed.add_ops([status, func.ReturnOp(status)])
 
@@ -261,10 +265,33 @@ class Buffers:
         if self._takes_stack(element, size):
             buffer = self.in_frame(memref.AllocaOp.get(element, ALIGNMENT, [size.known]))
         else:
+            buffer = self._on_heap(element, size)
+        return at.value(to_pointer(buffer))
+
+    def _on_heap(self, element: Attribute, size: Size) -> SSAValue:
+        """Memory of so many elements, which is asked for on entry."""
+        at = self._allocations
+        if self._held:
+            buffer = self._take(element, size)
+        else:
             count = [index_of(size, at)] if size.factors else []
             buffer = at.value(memref.AllocOp.get(element, ALIGNMENT, [size.static], count))
-            self._heap.append(buffer)
-        return at.value(to_pointer(buffer))
+        self._heap.append(buffer)
+        return buffer
+
+    def _take(self, element: Attribute, size: Size) -> SSAValue:
+        assert isinstance(element, FixedBitwidthType)
+        at = self._allocations
+        bytes_ = index_of(Size(size.known * element.size, size.factors), at)
+        address = at.value(func.CallOp(TAKE, [bytes_], [POINTER]))
+        buffer = pointed(address, element, at)
+        self._taken[buffer] = address
+        return buffer
+
+    def _freed(self, buffer: SSAValue) -> Operation:
+        if buffer in self._taken:
+            return func.CallOp(GIVE, [self._taken[buffer]], [])
+        return memref.DeallocOp.get(buffer)
 
 
 def any_failed(buffers: Sequence[SSAValue], at: Builder) -> SSAValue:

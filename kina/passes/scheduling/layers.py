@@ -26,6 +26,7 @@ from kina.passes.builder import INDEX, Builder
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers, index_of
 from kina.passes.scheduling.graph import element_of, shape_of
+from kina.passes.scheduling.held import HOLD, RELEASE
 from kina.passes.scheduling.pointers import address, pointed
 from kina.passes.scheduling.space import Size
 from kina.status import OK
@@ -120,14 +121,17 @@ class Layers:
         return self._loop(loop, step.at.block)
 
     def _loop(self, loop: Block, then: Block) -> SSAValue:
-        """Steps while the status is 0."""
+        """Steps while the status is 0; a layer's temporaries are those of the one before it."""
         body, status = Builder(loop), loop.args[1]
         holds = body.compare("eq", status, body.integer(OK, i32))
         otherwise = Block([scf.YieldOp(status)])
         body.append(scf.YieldOp(body.value(scf.IfOp(holds, [i32], [then], [otherwise]))))
         start, one = self._at.index(0), self._at.index(1)
         success = self._at.integer(OK, i32)
-        return self._at.value(scf.ForOp(start, self._layers, one, [success], loop))
+        self._at.append(func.CallOp(HOLD, [], []))
+        last = self._at.value(scf.ForOp(start, self._layers, one, [success], loop))
+        self._at.append(func.CallOp(RELEASE, [], []))
+        return last
 
     def _step(self, loop: Block) -> _Step:
         at = Builder(Block())
