@@ -19,6 +19,8 @@ def declare_memory(module: ModuleOp) -> bool:
     """Whether there is a fold; the functions are then declared."""
     if not any(isinstance(op, InvokeLayersOp) for op in module.walk()):
         return False
-    of_memory = (HOLD, [], []), (RELEASE, [], []), (TAKE, [INDEX], [POINTER]), (GIVE, [POINTER], [])
-    module.body.block.add_ops(func.FuncOp.external(*each) for each in of_memory)
+    block = module.body.block
+    block.add_ops(func.FuncOp.external(name, [], []) for name in (HOLD, RELEASE))
+    block.add_op(func.FuncOp.external(TAKE, [INDEX], [POINTER]))
+    block.add_op(func.FuncOp.external(GIVE, [POINTER], []))
     return True
