@@ -145,6 +145,22 @@ def test_the_tree_of_additions_is_a_chain_in_order(
     assert got.tolist() == [[depth - 1 - j] * 40 for _, j in pairs]
 
 
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_whole_tree_is_recovered(module: kina.Module, name: str) -> None:
+    """What is added before 0 and j meet: the sizes 2, 3, 4, … are those of one chain, in order.
+
+    Over more than one block of k and of rows, shared by threads.
+    """
+    depth, large = 1100, np.float32(2.0**60)
+    x = np.ones((depth - 1, depth), np.float32)
+    x[:, 0] = large
+    x[np.arange(depth - 1), np.arange(1, depth)] = -large
+    kina.set_num_threads(3)
+    got = module[name](*layouts(x, np.ones((depth, 35), np.float32))[name])
+    sizes = depth - got
+    assert (sizes == np.arange(2, depth + 1)[:, None]).all()
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(3, 5), (40, 70), (0, 5), (4, 0)])
 def test_sums_of_nothing_are_zeros(module: kina.Module, rows: int, columns: int) -> None:
     x, w = np.ones((rows, 0), np.float32), np.ones((0, columns), np.float32)

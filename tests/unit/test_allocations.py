@@ -19,12 +19,21 @@ from kina.frontend.source import Source
 from kina.status import OUT_OF_MEMORY
 
 BOTH = pytest.mark.parametrize("fast", [True, False], ids=["scheduled", "plain"])
-PROGRAM = """let f = fn(
+PROGRAMS = {
+    "temporaries": """let f = fn(
   x: tensor<F32, [4, 256, 1024]>,
   t: tensor<I64, [4, 256]>
 ) -> tensor<F32, [4, 256]> {
   x.softmax(axis=1).softmax(axis=2).softmax(axis=1).softmax(axis=2).take_along_axis(t, axis=2)
-}"""
+}""",
+    "a pipeline": """let f = fn(
+  x: tensor<F32, [1024, 1024]>,
+  t: tensor<I64, [1024]>
+) -> tensor<F32, [1024]> {
+  let rows = x.slice(axis=1, start=0, size=9) in
+  rows.matmul(rows.transpose([1, 0])).log_softmax(axis=1).take_along_axis(t, axis=1)
+}""",
+}
 CHOSEN = """
 let chosen = fn(x: tensor<F32, [B, T, 8]>, t: tensor<I64, [B, T]>) -> tensor<F32, [B, T]> {
   x.take_along_axis(t, axis=2)
@@ -48,11 +57,14 @@ static float x[1024 * 1024], y[1024];
 static int64_t t[1024];
 int main(void) {
   for (int allowed = 0; allowed < 80; allowed++) {
+    for (int i = 0; i < 1024; i++) y[i] = 7;
     left = allowed; held = 0; taken = 0;
     inside = 1;
     int32_t status = kina_f(x, t, y);
     inside = 0;
-    fprintf(stderr, "%d %d %d\\n", (int)status, held, taken);
+    int written = 0;
+    for (int i = 0; i < 1024; i++) written += y[i] != 7;
+    fprintf(stderr, "%d %d %d %d\\n", (int)status, held, taken, written);
   }
   return 0;
 }
@@ -82,21 +94,25 @@ def lowered(program: str, *, fast: bool) -> tuple[str, list[str]]:
 
 
 @BOTH
-def test_a_failed_allocation_is_a_status_and_leaks_nothing(fast: bool, tmp_path: Path) -> None:
-    """With 0, 1, 2, … successful allocations: status -1 until all succeed."""
-    code, symbols = lowered(PROGRAM, fast=fast)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_failed_allocation_is_a_status_and_leaks_nothing(
+    program: str, fast: bool, tmp_path: Path
+) -> None:
+    """With 0, 1, 2, … successful allocations: status -1, nothing written, until all succeed."""
+    code, symbols = lowered(PROGRAMS[program], fast=fast)
     target = TARGETS["native"]
     llvm_ir = codegen.optimise(codegen.to_llvm_ir(code), target, symbols)
     codegen.to_object(llvm_ir, target, tmp_path / "f.o")
     (tmp_path / "main.c").write_text(FAILING_MALLOC)
-    program = tmp_path / "main"
-    run(CC, ["-O0", "-fno-builtin", "-o", program, tmp_path / "main.c", tmp_path / "f.o", "-lm"])
-    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    executable = tmp_path / "main"
+    run(CC, ["-O0", "-fno-builtin", "-o", executable, tmp_path / "main.c", tmp_path / "f.o", "-lm"])
+    done = subprocess.run([executable], capture_output=True, text=True, check=True)
     calls = [tuple(map(int, line.split())) for line in done.stderr.splitlines()]
     needed = calls[-1][2]
     assert needed > 0
-    assert [held for _, held, _ in calls] == [0] * 80
-    assert [status for status, _, _ in calls] == [OUT_OF_MEMORY] * needed + [0] * (80 - needed)
+    assert [held for _, held, _, _ in calls] == [0] * 80
+    assert [bool(written) for *_, written in calls] == [False] * needed + [True] * (80 - needed)
+    assert [status for status, *_ in calls] == [OUT_OF_MEMORY] * needed + [0] * (80 - needed)
 
 
 @BOTH

@@ -44,6 +44,12 @@ ABSURD = {
         tiles=1,
         few_rows=1,
         least_columns=1,
+        chains=1,
+        block_rows=1,
+        least_block_rows=1,
+        block_bytes=1,
+        shared_block_bytes=1,
+        worth_blocks=0,
     ),
     "streams nothing": Machine(
         streamed=1 << 60,
@@ -60,6 +66,7 @@ ABSURD = {
         tiles=1,
         few_rows=3,
         least_columns=1 << 60,
+        block_rows=0,
     ),
     "narrow": Machine(
         band=16,
@@ -83,6 +90,10 @@ ABSURD = {
         tiles=2,
         few_rows=8,
         least_columns=1,
+        chains=16,
+        block_rows=33,
+        least_block_rows=33,
+        worth_blocks=0,
     ),
 }  # fmt: skip
 Results = Mapping[tuple[str, int], list[bytes]]
