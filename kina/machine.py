@@ -40,7 +40,7 @@ class Machine:
     has_halves: bool = True
     """Whether conversions of F16 are exact instructions."""
     masks: bool = True
-    """Whether vectors can be loaded and stored in part."""
+    """Whether vectors can be loaded and stored in part; else ends of a known size go by halves."""
     short_masks: bool = False
     """Whether LLVM can take no more than 16 truths together."""
     short_body: int = 8
@@ -159,7 +159,6 @@ _OLD = Machine(
     has_fma=False,
     has_halves=False,
     masks=False,
-    short_body=0,
     whole_body=2,
     piece=16,
     contest=16,
@@ -181,7 +180,9 @@ MACHINES: dict[str, Machine] = {
     WIDE: _WIDE,
     WIDE_VNNI: replace(_WIDE, dots=_with_vnni(_DOTS_OF_64, 512)),
     OLD: _OLD,
-    SIMD128: replace(_OLD, short_masks=True, dots=Dots(4, "llvm.wasm.dot", tile_columns=8)),
+    SIMD128: replace(
+        _OLD, short_masks=True, short_body=0, dots=Dots(4, "llvm.wasm.dot", tile_columns=8)
+    ),
     SCALAR: Machine(
         has_halves=False,
         masks=False,

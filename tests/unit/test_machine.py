@@ -60,6 +60,7 @@ ABSURD = {
         many_rows=1,
         deep=8,
         lanes_count=True,
+        masks=False,
         short_body=1000,
         whole_body=10,
         piece=16,

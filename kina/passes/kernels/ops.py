@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf, vector
@@ -65,6 +66,12 @@ def lanes_of(value: SSAValue) -> int:
     if not is_vector(value):
         return 0
     return cast(VectorType[Attribute], value.type).get_shape()[0]
+
+
+def _powers(count: int) -> list[tuple[int, int]]:
+    """Powers of two that make a count, the largest first, each with the sum of those before."""
+    sizes = [1 << bit for bit in reversed(range(count.bit_length())) if count >> bit & 1]
+    return list(zip(sizes, accumulate(sizes, initial=0), strict=False))
 
 
 def bytes_of(element: Attribute) -> int:
@@ -342,6 +349,26 @@ class Ops(Builder):
         if mask is None:
             return self.value(vector.LoadOp(buffer, place, kind))
         return self.value(vector.MaskedLoadOp(buffer, place, mask, self.zeros(kind), kind))
+
+    def load_first(self, buffer: SSAValue, at: Count, count: int, lanes: int) -> SSAValue:
+        """So many elements by loads of powers of two; in the other lanes is anything."""
+        made: SSAValue | None = None
+        for size, place in reversed(_powers(count)):
+            loaded = self.load(buffer, self.plus(at, place), size, None)
+            made = loaded if made is None else self.joined([loaded, self._widened(made, size)])
+        assert made is not None
+        return self._widened(made, lanes)
+
+    def store_first(self, value: SSAValue, buffer: SSAValue, at: Count, count: int) -> None:
+        """Writes so many lanes by stores of powers of two."""
+        for size, place in _powers(count):
+            lanes = self.lanes_of(value, range(place, place + size))
+            self.store(lanes, buffer, self.plus(at, place), None)
+
+    def _widened(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A vector of more lanes, the same ones again."""
+        had = lanes_of(value)
+        return value if had == lanes else self.lanes_of(value, [i % had for i in range(lanes)])
 
     def zeros(self, kind: VectorType[Attribute]) -> SSAValue:
         """A vector of zeros."""

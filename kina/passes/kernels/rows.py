@@ -92,10 +92,11 @@ class Rows(Strategy):
         machine, needed = self.function.machine, self._needed(row, stages)
         operations = sum(stage.operations for stage in needed)
         together = not any(stage.captured for stage in needed)
-        whole = operations <= machine.whole_body
+        whole, is_short = operations <= machine.whole_body, operations <= machine.short_body
         return Body(
             of_step,
-            once=together and operations > machine.short_body,
+            once=together and not is_short,
+            once_if_unknown=together and not (is_short and machine.masks),
             piece=self._lanes if whole else min(self._lanes, machine.piece),
         )
 

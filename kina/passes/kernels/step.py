@@ -62,6 +62,8 @@ class Step:
     lanes: int = 0
     mask: SSAValue | None = None
     end: Count | None = None
+    known: int = 0
+    """How many lanes there are, where that is known and vectors have no masks."""
     streams: bool = False
     pads: Pads | None = None
     _here: dict[SSAValue, SSAValue] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Step:
         stride = 0 if self.along is None else self._stride(stage, value, access)
         if self.lanes and stride == 1:
             buffer, at = self._place(stage, value, access, writes=False)
-            loaded = ops.load(buffer, at, self.lanes, self.mask)
+            loaded = self._load(buffer, at)
             if self.mask is None:
                 self.hints.loaded(ops, buffer, value, at, self.lanes)
             return loaded
@@ -141,6 +143,12 @@ class Step:
         if not self.lanes or stride == 0:
             return ops.load(buffer, at, 0, None)
         return self._apart(buffer, at, stride)
+
+    def _load(self, buffer: SSAValue, at: Count) -> SSAValue:
+        """Elements that lie together; those that are not there are anything."""
+        if self.known:
+            return self.ops.load_first(buffer, at, self.known, self.lanes)
+        return self.ops.load(buffer, at, self.lanes, self.mask)
 
     def _place(
         self, stage: Stage, value: SSAValue, access: Access, *, writes: bool
@@ -168,6 +176,9 @@ class Step:
 
     def _write_together(self, stage: Stage, made: SSAValue, value: SSAValue) -> None:
         buffer, at = self._place(stage, value, stage.written, writes=True)
+        if self.known:
+            self.ops.store_first(made, buffer, at, self.known)
+            return
         if not self.streams or self.mask is not None:
             self.ops.store(made, buffer, at, self.mask)
             return

@@ -39,6 +39,8 @@ class Body:
     of_step: StepBody
     once: bool
     """Whether its code is written once, for the end of a row as well."""
+    once_if_unknown: bool
+    """Whether it is, where nobody knows how many elements the end has."""
     piece: int
     """Elements that it does at a time."""
 
@@ -79,7 +81,8 @@ class Walk:
         if body.piece < self.lanes:
             return self._in_pieces(starts, body)
         held = [self.row.ops.spread(start, self.lanes) for start in starts]
-        return self._parts(held, body) if body.once else self._apart(held, body)
+        once = body.once if isinstance(self._rest, int) else body.once_if_unknown
+        return self._parts(held, body) if once else self._apart(held, body)
 
     # Short bodies.
 
@@ -106,7 +109,10 @@ class Walk:
     def _masked(self, ops: Ops, rest: Count, held: Held, body: Body) -> Held:
         here = self.row.inside(ops, self.along, self._last)
         mask = ops.mask(rest, self.lanes)
-        step = Step(self.function, self.hints, here, self.along, self.lanes, mask, end=self._stop)
+        known = rest if isinstance(rest, int) and not self.function.machine.masks else 0
+        step = Step(
+            self.function, self.hints, here, self.along, self.lanes, mask, self._stop, known
+        )
         return _chosen(ops, mask, body.of_step(step, held), held)
 
     # Long bodies.
