@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Tensors = dict[str, Array]
 
-_DTYPES = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+_DTYPES = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "I8": np.dtype("i1")}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8
 """Bytes of the length of the header, which comes first."""
