@@ -16,7 +16,7 @@ from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Constant, Instruction, TakeSize, Value
 from kina.ops import OPS
 from kina.rules.parts import Attribute
-from kina.types import Signature, TensorType
+from kina.types import Dim, Signature, TensorType, format_dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,18 @@ class Context:
         bound = name in self.known or name in self.later
         return bound or self.records.find(name) is not None
 
-    def no_number(self, meaning: Meaning, node: Expr) -> Meaning:
-        """`meaning`, unless it is a number: that has neither dtype nor shape on its own."""
+    def no_number(self, meaning: Meaning, node: Expr, dims: Sequence[Dim] = ()) -> Meaning:
+        """`meaning`, unless it is a number: that has neither dtype nor shape on its own.
+
+        `dims` are those that it should have here, if that is known.
+        """
         if not isinstance(meaning, AnyNumber):
             return meaning
-        own = f"a literal such as tensor<F32, []>({meaning})"
+        own = f"a literal such as tensor<F32, {format_dims(dims)}>({meaning})"
         if not isinstance(meaning, Number | NonFinite):
             shown = str(meaning)
             own = f"({shown}).cast(F32)" if " " in shown else f"{shown}.cast(F32)"
+            own += f".broadcast({format_dims(dims)})" if dims else ""
         self.report.error(
             f"the number {meaning} has no dtype and no shape here",
             node.extent,

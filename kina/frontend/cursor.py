@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kina.errors import Note
 from kina.frontend.ast import Identifier
-from kina.frontend.foreign import SYNTAX
+from kina.frontend.foreign import INDEXING, SYNTAX
 from kina.frontend.lexer import Token, TokenKind
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
@@ -96,9 +96,16 @@ class Cursor:
         """Reports that `expected` should stand here; the caller raises the result."""
         if not self.at_kind(TokenKind.ERROR):
             message = f"expected {expected}, found {self.current.describe()}"
-            help_ = SYNTAX.get(self.current.text) or help
+            help_ = SYNTAX.get(self.current.text) or help or self._foreign(expected)
             self._report.error(message, self.current.extent, notes, help_)
         return Panic()
+
+    def _foreign(self, expected: str) -> str | None:
+        """Help for what was read as a name, and for brackets behind a value."""
+        is_name = self.previous.kind is TokenKind.NAME
+        if self.current.text == "[" and expected.startswith(("an operator", "`)`")):
+            return INDEXING
+        return SYNTAX.get(self.previous.text) if is_name else None
 
     def refuse(self, message: str, at: Extent, help: str | None = None) -> Panic:
         """Reports `message` at a place of choice; the caller raises the result."""

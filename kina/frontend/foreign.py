@@ -40,6 +40,7 @@ WORDS: dict[str, str] = {
     "exp2": _compose("exp2", "(x * 0.6931471805599453).exp()"),
     "expand": "write broadcast([…]) with the whole shape",
     "expit": "did you mean `sigmoid`?",
+    "eye": "write iota([N, N], axis=0) == iota([N, N], axis=1), and .cast(F32) for 0 and 1",
     "flatten": _SHAPE,
     "float": "write .cast(F32)",
     "fmod": "the remainder of integers is written x.rem(y)",
@@ -61,31 +62,41 @@ WORDS: dict[str, str] = {
     "mean": "a reduction is written .reduce(op=mean, axis=…)",
     "mish": _compose("mish", "x * x.softplus().tanh()"),
     "mm": "did you mean `matmul`?",
+    "mT": "write transpose([1, 0]): the axes in their new order",
     "multinomial": f"{_UNIFORM}: u; composed: (x - (-u.log()).log()).reduce(op=argmax, axis=1)",
     "mod": "the remainder of integers is written x.rem(y)",
     "narrow": "write x.slice(axis=0, start=i, size=4)",
     "ne": "write x != y",
     "nll_loss": "composed of log-probabilities: -logp.take_along_axis(t, axis=1)",
+    "norm": _compose("norm", "(x * x).reduce(op=sum, axis=0).sqrt()"),
     "not": "write !x",
+    "one_hot": "write iota([N, V], axis=1) == t.reshape([N, 1]).broadcast([N, V])",
     "permute": "write transpose([0, 2, 1]): the axes in their new order",
     "pow": _compose("pow", "x * x, or (x.log() * p).exp() for x above 0"),
+    "power": _compose("power", "x * x, or (x.log() * p).exp() for x above 0"),
     "rand": _UNIFORM,
     "randn": _NORMAL,
+    "reciprocal": _compose("reciprocal", "1 / x"),
     "relu": _compose("relu", "x.maximum(0.0)"),
     "remainder": "the remainder of integers is written x.rem(y)",
     "rint": "write x.round()",
     "rmsnorm": "did you mean `rms_norm`?",
     "rsqrt": _compose("rsqrt", "1.0 / x.sqrt()"),
     "scan": "a loop over layers is fold(block, x, over=[…])",
+    "shape": "a size is a number by its name in the type: N beside a tensor, or N.cast(F32)",
     "sinh": _compose("sinh", "(x.expm1() - (-x).expm1()) * 0.5"),
     "sort": _SORTED,
+    "square": _compose("square", "x * x"),
     "squeeze": _SHAPE,
     "stack": "give each the new axis by reshape, then concat(x, y, axis=0)",
     "sum": "a reduction is written .reduce(op=sum, axis=…)",
     "swapaxes": "write transpose([0, 2, 1]): the axes in their new order",
     "swish": "did you mean `silu`?",
+    "T": "write transpose([1, 0]): the axes in their new order",
     "to": "write .cast(F32) for a dtype; placement is part of the type",
     "topk": _BEST,
+    "tril": "write (iota([N, N], axis=1) <= iota([N, N], axis=0)).select(x, 0)",
+    "triu": "write (iota([N, N], axis=1) >= iota([N, N], axis=0)).select(x, 0)",
     "unsqueeze": _SHAPE,
     "uniform": _UNIFORM,
     "view": _SHAPE,
@@ -94,6 +105,12 @@ WORDS: dict[str, str] = {
 """What to say of an unknown name, by that name."""
 
 _FUNCTION = "a function is written `let name = fn(x: tensor<F32, [2]>) -> tensor<F32, [2]> {…}`"
+
+INDEXING = (
+    "there are no brackets behind a value: a window is x.slice(axis=0, start=i, size=1), rows are "
+    "x.gather(ids), one element of each row is x.take_along_axis(t, axis=1)"
+)
+"""What to say of `x[i]`."""
 
 SYNTAX: dict[str, str] = {
     "@": "a matrix product is written a.matmul(b)",

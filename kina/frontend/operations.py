@@ -155,7 +155,8 @@ class OperationChecker:
             else:
                 silent = (TupleValue, RecordValue)
                 quiet = quiet or any(m is WRONG or isinstance(m, silent) for m, _ in operands)
-                self._refuse(op, position, meaning, node, quiet)
+                dims = next((m.type.dims for m, _ in operands if isinstance(m, Value)), ())
+                self._refuse(op, position, (meaning, node), quiet, dims)
                 quiet = True
         return tensors if len(tensors) == len(operands) else None
 
@@ -183,7 +184,11 @@ class OperationChecker:
             except RuleError as error:
                 raise RuleError(error.message, position, error.help) from None
 
-    def _refuse(self, op: str, position: int, meaning: Meaning, node: Expr, quiet: bool) -> None:
+    def _refuse(
+        self, op: str, position: int, operand: Operand, quiet: bool, dims: Sequence[Dim]
+    ) -> None:
+        """Reports an operand that is no tensor; `dims` are those of one beside it."""
+        meaning, node = operand
         if isinstance(meaning, TupleValue):
             role = OPS[op].role(position)
             message = f"{op}: {role} is a tuple of {len(meaning.items)}, expected a tensor"
@@ -194,7 +199,7 @@ class OperationChecker:
             field = next(iter(meaning.fields))
             self._report.error(message, node.extent, help=f"name a field of it, such as .{field}")
         elif not quiet:
-            self._context.no_number(meaning, node)
+            self._context.no_number(meaning, node, dims)
 
     def _with_constants(
         self, tensors: Sequence[Value], operands: Sequence[Operand]

@@ -253,6 +253,7 @@ class ExpressionParser:
 
 
 _EXPRESSION_HELP = {
+    "*": "there is no operator for powers: write x * x, or (x.log() * p).exp() for x above 0",
     "<": "the bits of integers are shifted by x.shift_left(n)",
     ">": "the bits of integers are shifted by x.shift_right(n)",
     "=": "a comparison is written `==`, `<=` or `>=`",

@@ -40,6 +40,14 @@ def test_what_is_no_comparison_says_what_is_meant() -> None:
     assert "x.shift_left(n)" in said("x << 2")
     assert "comparisons do not chain" in said("0 < x < 1")
     assert "a binding starts with `let`" in said("y = x in y")
+    assert "write x * x, or (x.log() * p).exp()" in said("x ** 2")
+    for body in ("x[0]", "(x + x)[0]", "x.exp()[:, 0]", "let y = x[0] in y", "(x[0])", "exp(x[0])"):
+        assert "x.take_along_axis(t, axis=1)" in said(body), body
+    for body in ("if x > 0 then x else x", "not x", "return x"):
+        assert SYNTAX[body.split()[0]] in said(body), body
+    assert "write transpose([1, 0])" in said("x.T")
+    assert "tensor<F32, [B, V]>(1)" in said("(x > 0).select(1, 0)")
+    assert "(0.1 / V).cast(F32).broadcast([B, V])" in said("(x > 0).select(0.1 / V, 1)")
 
 
 @pytest.mark.parametrize(
