@@ -55,6 +55,8 @@ class Machine:
     """Whether there are registers for each lane to count the steps of a contest by itself."""
     line: int = 64
     """Bytes of a cache line."""
+    fetched: int = 128
+    """Bytes that the second-level cache fetches together."""
     streamed: int = 8 << 20
     """Bytes of a result that a core's cache has no use for: it is written past the caches."""
     long_row: int = 1024

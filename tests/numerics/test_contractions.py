@@ -43,6 +43,13 @@ let bytes = fn(x: tensor<F32, [M, K]>, w: tensor<F8E4M3, [N, K]>) -> tensor<F32,
 let by_column = fn(x: tensor<F32, [M, K]>, w: tensor<I8, [K, N]>) -> tensor<F32, [M, N]> {
   x.matmul(w.cast(F32))
 }
+let lines = fn(x: tensor<F32, [1, 256]>, w: tensor<F32, [40, 256]>) -> tensor<F32, [1, 40]> {
+  x.matmul(w.transpose([1, 0]))
+}
+let lines_of_bytes = fn(x: tensor<F32, [2, 512]>, w: tensor<I8, [40, 512]>)
+    -> tensor<F32, [2, 40]> {
+  x.matmul(w.cast(F32).transpose([1, 0]))
+}
 let vector = fn(x: tensor<F32, [M, K]>, w: tensor<F32, [K, 1]>) -> tensor<F32, [M, 1]> {
   x.matmul(w)
 }
@@ -168,3 +175,23 @@ def test_sums_of_nothing_are_zeros(module: kina.Module, rows: int, columns: int)
         result = np.full((rows, columns), 7, np.float32)
         module[name](*operands, out=result)
         assert not result.any(), name
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "depth", "dtype"),
+    [("lines", 1, 256, np.float32), ("lines_of_bytes", 2, 512, np.int8)],
+)
+def test_weights_begin_anywhere_in_a_line(
+    module: kina.Module, name: str, rows: int, depth: int, dtype: type
+) -> None:
+    """What comes before the first line is done first: each chain stays in order."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((rows, depth), np.float32)
+    w = (random.standard_normal((40, depth)) * 30).astype(dtype)
+    memory = np.zeros(w.size + 256, dtype)
+    first_line = -memory.ctypes.data % 64 // memory.itemsize
+    wanted = ordered_product(x, w.astype(np.float32).T).tobytes()
+    for off in (0, 1, 7, 15, 16, 48 // memory.itemsize):
+        moved = memory[first_line + off :][: w.size].reshape(w.shape)
+        moved[...] = w
+        assert module[name](x, moved).tobytes() == wanted, off

@@ -26,6 +26,8 @@ CHOSEN: dict[str, tuple[int, ...]] = {
     "matmul_deep": (65,),
     "matmul_wide": (65,),
     "dmatmul": (),
+    "matmul_I8": (65,),
+    "matmul_rows_I8": (65,),
 }
 SIZES = (63, 64, 1000, 16385)
 ABSURD = {
@@ -97,6 +99,12 @@ ABSURD = {
         worth_blocks=0,
     ),
 }  # fmt: skip
+DOTS: dict[str, dict[str, int]] = {
+    "streams all": {"tile_rows": 3, "tile_columns": 32, "depth": 16, "block": 1},
+    "streams nothing": {"tile_rows": 1, "tile_columns": 64, "depth": 32, "block": 1 << 14},
+    "narrow": {"tile_rows": 5, "tile_columns": 32, "depth": 1 << 12, "block": 100},
+}
+"""Tiles of dot products, of instructions that the machine has."""
 Results = Mapping[tuple[str, int], list[bytes]]
 
 
@@ -127,11 +135,9 @@ def test_two_machines_give_the_same_bits(
     machine: str, usual: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, known in MACHINES.items():
-        monkeypatch.setitem(
-            MACHINES,
-            name,
-            replace(ABSURD[machine], has_fma=known.has_fma, has_halves=known.has_halves),
-        )
+        dots = known.dots and replace(known.dots, **DOTS[machine])
+        has = {"has_fma": known.has_fma, "has_halves": known.has_halves, "dots": dots}
+        monkeypatch.setitem(MACHINES, name, replace(ABSURD[machine], **has))
     got = results(tmp_path, monkeypatch)
     assert got.keys() == usual.keys()
     assert [call for call in got if got[call] != usual[call]] == []

@@ -69,6 +69,14 @@ class DotPacking:
         return self._slots * self._across
 
     @property
+    def panels(self) -> int:
+        """Panels that are packed together: as many as whole lines of columns have."""
+        if self.factors.right_is_across:
+            return 1
+        line = self.factors.function.machine.line
+        return max(1, line // (self.width * self.factors.least_bytes))
+
+    @property
     def panel_size(self) -> int:
         """Words of a panel."""
         return self.depth * self.width
@@ -232,21 +240,40 @@ class DotPacking:
     def pack_right(
         self, ops: Ops, room: DotRoom, places: Places, present: Count, depth: Count
     ) -> None:
-        """A panel."""
+        """The panels of some columns."""
         if self.factors.right_is_across:
             self._squares(ops, room, places, present, depth)
             return
-        factors, unit = self.factors, self.unit
 
         def word(inside: Ops, k: SSAValue) -> None:
-            right, columns = factors.roles.right, factors.columns
-            rows = self._rows_of_word(inside, right, places, columns, self.width, present, k, depth)
-            at = inside.plus(room.panel, inside.times(inside.divide(k, unit.group), self.width))
-            for number, made in enumerate(interleaved(inside, rows)):
-                here = inside.plus(at, number * lanes_of(made))
-                room.words.store(inside, unit.right(inside, made), here)
+            at = inside.times(inside.divide(k, self.unit.group), self.width)
+            for number in range(self.panels):
+                here = inside.plus(inside.plus(room.panel, number * self.panel_size), at)
+                self._interleaved(
+                    inside, room, places, number * self.width, present, k, depth, here
+                )
 
-        ops.each(0, depth, unit.group, word)
+        ops.each(0, depth, self.unit.group, word)
+
+    def _interleaved(
+        self,
+        ops: Ops,
+        room: DotRoom,
+        places: Places,
+        first: int,
+        present: Count,
+        k: SSAValue,
+        depth: Count,
+        place: Count,
+    ) -> None:
+        """A word of k of the columns of one panel, the first of which is so far on."""
+        factors, right = self.factors, self.factors.roles.right
+        here = {**places, factors.columns: ops.plus(places[factors.columns], first)}
+        left = self.width if present == self.panels * self.width else ops.minus(present, first)
+        rows = self._rows_of_word(ops, right, here, factors.columns, self.width, left, k, depth)
+        for number, made in enumerate(interleaved(ops, rows)):
+            at = ops.plus(place, number * lanes_of(made))
+            room.words.store(ops, self.unit.right(ops, made), at)
 
     def _squares(
         self, ops: Ops, room: DotRoom, places: Places, present: Count, depth: Count

@@ -32,8 +32,6 @@ HEIGHTS = (1, 4, 8)
 """Rows that are done together."""
 ROOM = 8192
 """Words of sums, and of the left factor, that stay in the nearest cache."""
-FAR = 1024
-"""Elements of a row from what is read to what is fetched."""
 TOGETHER = 2
 """Words of k that are done together, where columns lie together."""
 
@@ -241,7 +239,7 @@ class DotRows:
                 place = ops.least(place, last)
             here = self._moved(ops, chunk.places, factors.axis, place)
             here = self._moved(ops, here, factors.columns, column)
-            later = self._moved(ops, here, factors.columns, FAR)
+            later = factors.later(ops, here, TOGETHER * unit.group, chunk.stride)
             factors.fetch(ops, factors.roles.right, later, SECOND, self._wide)
             made = factors.elements(
                 ops, factors.roles.right, here, factors.columns, self._wide, present
@@ -275,6 +273,8 @@ class DotRows:
             made: list[SSAValue] = []
             for number, place in enumerate(places):
                 there = self._moved(inside, place, factors.axis, k)
+                later = self._moved(inside, there, factors.columns, count)
+                factors.fetch(inside, factors.roles.right, later, SECOND, unit.elements)
                 right = factors.elements(
                     inside, factors.roles.right, there, factors.axis, unit.elements, left
                 )

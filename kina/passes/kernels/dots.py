@@ -43,8 +43,9 @@ AHEAD = 16
 
 @dataclass(frozen=True)
 class Part:
-    """A panel of a block: how many columns it has and how many k; what came before and comes."""
+    """A panel of a block: where it lies, how many columns and k it has; what came before it."""
 
+    place: Count
     present: Count
     depth: Count
     is_later: Flag
@@ -75,7 +76,8 @@ class DotTiles:
 
     def _memory(self) -> DotRoom:
         packing, plus = self._packing, self.function.entry.plus
-        sizes = [packing.left_size, packing.fixes_size, packing.panel_size]
+        panels = packing.panels * packing.panel_size
+        sizes = [packing.left_size, packing.fixes_size, panels]
         tile = self._height * self._width
         size = max(sum(sizes) + tile, self._few.size)
         memory, start = self.function.workspace(f32, -(-size // LINE) * LINE)
@@ -126,26 +128,33 @@ class DotTiles:
 
         ops.each(0, ops.most(total, 1), self._depth, block)
 
-    def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
+    def _block_of_k(self, places: Places, rows: Count, ops: Ops, k: Count, depth: Count) -> None:
         factors = self._factors
-        here = {**places, factors.axis: at}
+        here = {**places, factors.axis: k}
         self._packing.pack_left(ops, self._room, here, rows, depth)
         first, columns = factors.bounds(factors.columns)
-        even = (factors.static(factors.columns) or 1) % self._width == 0
+        wide = self._packing.panels * self._width
+        even = (factors.static(factors.columns) or 1) % wide == 0
 
-        def panel(inside: Ops, column: Count, present: Count) -> None:
+        def panels(inside: Ops, column: Count, present: Count) -> None:
             there = {**here, factors.columns: column}
             self._packing.pack_right(inside, self._room, there, present, depth)
-            self._tiles(inside, there, rows, self._part(inside, present, at, depth))
 
-        spans(ops, first, columns, self._width, panel, even=even)
+            def panel(each: Ops, start: Count, count: Count) -> None:
+                at = {**there, factors.columns: each.plus(column, start)}
+                place = each.plus(self._room.panel, each.times(start, self._packing.depth))
+                self._tiles(each, at, rows, self._part(each, place, count, k, depth))
 
-    def _part(self, ops: Ops, present: Count, at: Count, depth: Count) -> Part:
+            spans(inside, 0, present, self._width, panel)
+
+        spans(ops, first, columns, wide, panels, even=even)
+
+    def _part(self, ops: Ops, place: Count, present: Count, at: Count, depth: Count) -> Part:
         if self._is_whole:
-            return Part(present, depth, is_later=False, is_last=True)
+            return Part(place, present, depth, is_later=False, is_last=True)
         later = ops.compare("ne", ops.index(at), ops.index(0))
         end, total = ops.index(ops.plus(at, depth)), ops.index(self._factors.total)
-        return Part(present, depth, later, ops.compare("eq", end, total))
+        return Part(place, present, depth, later, ops.compare("eq", end, total))
 
     def _tiles(self, ops: Ops, places: Places, rows: Count, part: Part) -> None:
         first: Count = 0
@@ -165,14 +174,31 @@ class DotTiles:
         """`row` is that one of its block, where `places` is."""
         left = self._packing.tile(ops, self._room, row)
         words = ops.divide(ops.plus(part.depth, self._unit.group - 1), self._unit.group)
-        multiply = partial(self._multiply, left)
+        multiply = partial(self._multiply, left, part.place)
         self._fetch(ops, self._factors.at_row(ops, places, row), height)
         held = ops.loop(0, words, 1, self._starts(ops, row, height), multiply)
+        here = self._factors.at_row(ops, places, row)
+        if self._is_whole and self._factors.is_plain and part.present == self._width:
+            self._store(ops, here, held)
+            return
         for number, value in enumerate(held):
             at = ops.plus(self._room.tile, number * self._unit.lanes)
             self._room.words.store(ops, value, at)
-        here = self._factors.at_row(ops, places, row)
         ops.each(0, height, 1, partial(self._leave, here, part))
+
+    def _store(self, ops: Ops, places: Places, held: Sequence[SSAValue]) -> None:
+        """A whole tile that is the result, from its registers."""
+        factors, count = self._factors, len(self._registers)
+        for number in range(len(held) // count):
+            value = ops.joined(held[number * count : (number + 1) * count])
+            value = self._unit.narrowed(ops, self._in_order(ops, value), factors.stage.element)
+            here = factors.at_row(ops, places, number)
+            factors.finish(ops, here, value, self._width, self._width)
+
+    def _in_order(self, ops: Ops, row: SSAValue) -> SSAValue:
+        if not self._packing.is_interleaved:
+            return row
+        return ops.lanes_of(row, order_of(self._width, self._unit.group))
 
     def _fetch(self, ops: Ops, places: Places, height: int) -> None:
         """Asks for where the results of a tile will be, as long as it is multiplied."""
@@ -200,23 +226,23 @@ class DotTiles:
         return starts
 
     def _multiply(
-        self, left: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
+        self, left: Count, panel: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
         """One word of k: a row of the panel times each word of a column of the tile."""
         unit, words, (row, step) = self._unit, self._room.words, self._packing.steps
-        place = ops.plus(self._room.panel, ops.times(k, self._width))
-        panel = [words.load(ops, ops.plus(place, at), unit.lanes) for at in self._registers]
+        place = ops.plus(panel, ops.times(k, self._width))
+        rights = [words.load(ops, ops.plus(place, at), unit.lanes) for at in self._registers]
         later = ops.plus(place, AHEAD * self._width)
         self._factors.hints.fetch(ops, words.memory, later, self._width, FIRST)
         start, made = ops.plus(left, ops.times(k, step)), list[SSAValue]()
-        count = len(panel)
+        count = len(rights)
         for number in range(len(held) // count):
             word = words.load(ops, ops.plus(start, number * row), 0)
             factor = ops.spread(word, unit.lanes)
             mine = held[number * count : (number + 1) * count]
             made += [
                 unit.add(ops, so_far, right, factor)
-                for so_far, right in zip(mine, panel, strict=True)
+                for so_far, right in zip(mine, rights, strict=True)
             ]
         return made
 
@@ -225,9 +251,7 @@ class DotTiles:
         factors, stage = self._factors, self._factors.stage
         at = ops.plus(self._room.tile, ops.times(number, self._width))
         value = self._room.words.load(ops, at, self._width)
-        if self._packing.is_interleaved:
-            value = ops.lanes_of(value, order_of(self._width, self._unit.group))
-        value = self._unit.narrowed(ops, value, stage.element)
+        value = self._unit.narrowed(ops, self._in_order(ops, value), stage.element)
         here = factors.at_row(ops, places, number)
         if isinstance(part.is_later, SSAValue):
             kept = partial(self._with_kept, here, part, value)

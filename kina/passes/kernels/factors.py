@@ -37,6 +37,8 @@ class Sums:
     stride: Count
 
 
+FAR = 2048
+"""Bytes of a row from what is read to what is fetched."""
 WORD = 4
 """Bytes of an element of a square."""
 
@@ -112,6 +114,27 @@ class Factors:
             return places
         return {**places, self.rows: ops.plus(places[self.rows], row)}
 
+    def later(self, ops: Ops, places: Places, rows: int, width: int) -> Places:
+        """What is read later where a chunk of so many columns is read some rows at a time.
+
+        The same columns of the next rows, or where a chunk is a part of each row, the next columns.
+        """
+        columns = self.static(self.columns)
+        if columns is not None and columns <= width:
+            return {**places, self.axis: ops.plus(places[self.axis], rows)}
+        far = FAR // self.least_bytes
+        return {**places, self.columns: ops.plus(places[self.columns], far)}
+
+    @property
+    def least_bytes(self) -> int:
+        """The size of the narrowest elements of the right factor that columns walk."""
+        walked = [
+            bytes_of(element_of(value))
+            for value, access in self._leaves(self.roles.right).values()
+            if self.function.stride(value, self.stage, access, self.columns) != 0
+        ]
+        return min(walked, default=WORD)
+
     def _leaves(self, factor: Factor) -> dict[SSAValue, tuple[SSAValue, Access]]:
         """What a factor reads, by the arguments of the body."""
         used = {operand for op in factor.ops for operand in op.operands} | {factor.value}
@@ -120,17 +143,21 @@ class Factors:
 
     def _narrow_leaf(self) -> Narrow | None:
         """The only leaf of the right factor that walks k, if its elements are parts of a word."""
-        walks = {
-            argument: leaf
-            for argument, leaf in self._leaves(self.roles.right).items()
-            if self.function.stride(leaf[0], self.stage, leaf[1], self.axis) != 0
-        }
+        walks = self._walking(self.roles.right)
         if len(walks) != 1:
             return None
         ((argument, (value, access)),) = walks.items()
         element = element_of(value)
         known = isinstance(element, FixedBitwidthType) and element.size < WORD
         return Narrow(argument, value, access, element) if known else None
+
+    def _walking(self, factor: Factor) -> dict[SSAValue, tuple[SSAValue, Access]]:
+        """What a factor reads another element of for each k."""
+        return {
+            argument: leaf
+            for argument, leaf in self._leaves(factor).items()
+            if self.function.stride(leaf[0], self.stage, leaf[1], self.axis) != 0
+        }
 
     def _lies_along(self, factor: Factor, loop: int) -> bool:
         """Whether what a factor reads lies together along a loop."""
@@ -140,11 +167,19 @@ class Factors:
         ]
         return all(isinstance(stride, int) and stride in (0, 1) for stride in strides)
 
-    def fetch(self, ops: Ops, factor: Factor, places: Places, level: int, elements: int) -> None:
-        """Asks for what a factor will read at these places."""
+    def fetch(
+        self,
+        ops: Ops,
+        factor: Factor,
+        places: Places,
+        level: int,
+        elements: int,
+        apart: int = 0,
+    ) -> None:
+        """Asks for what a factor will read at these places, or for one line of each `apart` bytes."""
         for value, access in self._leaves(factor).values():
             at = self.function.offset(ops, value, self.stage, access, places)
-            self.hints.fetch(ops, self.function.buffer(value), at, elements, level)
+            self.hints.fetch(ops, self.function.buffer(value), at, elements, level, apart)
 
     # Elements.
 
@@ -215,6 +250,24 @@ class Factors:
         right = self.roles.right
         made = step.part(self.stage, right.value, right.ops, {narrow.argument: element})
         return ops.spread(made, lanes)
+
+    def to_line(self, ops: Ops, places: Places, lanes: int) -> Count:
+        """How many k there are before squares of the right factor are parts of lines.
+
+        None where not every column begins at the same place of a line, or where k is short.
+        """
+        walks = self._walking(self.roles.right)
+        if len(walks) != 1 or self.static(self.axis) is None:
+            return 0
+        ((value, access),) = walks.values()
+        size, line = bytes_of(element_of(value)), self.function.machine.line
+        apart = self.function.stride(value, self.stage, access, self.columns)
+        if not isinstance(apart, int) or apart * size % line or apart * size < 8 * line:
+            return 0
+        at = self.function.offset(ops, value, self.stage, access, places)
+        behind = self.hints.past_line(ops, self.function.buffer(value), at)
+        before = ops.value(arith.SubiOp(ops.index(line), behind))
+        return ops.divide(ops.remainder(before, min(line, lanes * WORD)), size)
 
     def zero(self, ops: Ops) -> SSAValue:
         """What a sum starts from."""

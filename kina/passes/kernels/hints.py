@@ -102,13 +102,14 @@ class Hints:
         if large is None or (isinstance(count, int) and count < least):
             return 0
         buffer = self._function.buffer(value)
-        off = self._past_line(ops, buffer, at)
+        off = self.past_line(ops, buffer, at)
         long = ops.value(arith.CmpiOp(ops.index(count), ops.index(least), "uge"))
         moves = ops.value(arith.AndIOp(large, long))
         elements = ops.divide(off, bytes_of(element_type(buffer)))
         return ops.value(arith.SelectOp(moves, ops.index(elements), ops.index(0)))
 
-    def _past_line(self, ops: Ops, buffer: SSAValue, at: Count) -> SSAValue:
+    def past_line(self, ops: Ops, buffer: SSAValue, at: Count) -> SSAValue:
+        """How many bytes an element lies after the beginning of a line."""
         base = self._function.entry.value(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
         size = bytes_of(element_type(buffer))
         address = ops.index(ops.plus(base, ops.times(at, size)))
@@ -132,7 +133,7 @@ class Hints:
         if large is None:
             ops.store(made, buffer, at, None)
             return
-        off = self._past_line(ops, self._function.buffer(value), at)
+        off = self.past_line(ops, self._function.buffer(value), at)
         aligned = ops.value(arith.CmpiOp(off, ops.index(0), "eq"))
         if isinstance(is_end, SSAValue):
             aligned = ops.compare("ult", is_end, aligned)  # aligned, and not at the end

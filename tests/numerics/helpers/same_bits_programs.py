@@ -95,6 +95,10 @@ FUNCTIONS: dict[str, str] = {
     "matmul_BF16": "(x: tensor<BF16, [B, 33]>, w: tensor<BF16, [33, N]>) -> tensor<BF16, [B, N]> "
     "{ x.matmul(w) }",
     "dmatmul": "reverseMode(matmul_wide)",
+    "matmul_I8": "(x: tensor<I8, [B, 70]>, w: tensor<I8, [70, N]>) -> tensor<I32, [B, N]> "
+    "{ x.cast(I32).matmul(w.cast(I32)) }",
+    "matmul_rows_I8": "(x: tensor<I8, [A, N]>, w: tensor<I8, [B, N]>) -> tensor<I32, [A, B]> "
+    "{ x.cast(I32).matmul(w.transpose([1, 0]).cast(I32)) }",
     "top_rows": "(x: tensor<F32, [B, N]>, y: tensor<F16, [B, N]>) -> (tensor<F32, [B, 3]>, "
     "tensor<I64, [B, 3]>, tensor<I64, [B, 1]>) { let (_y, j) = y.top_k(k=1, axis=1) in "
     "let (a, i) = (concat(x, -x, x, axis=1) * 1.5).top_k(k=3, axis=1) in (a, i, j) }",
@@ -134,6 +138,8 @@ CORE: dict[str, tuple[int, ...]] = {
     "matmul_deep": (65, 1000),
     "matmul_wide": (65, 1000),
     "matmul_BF16": (),
+    "matmul_I8": (65,),
+    "matmul_rows_I8": (),
     "dmatmul": (),
     "draws": (130,),
     "top_rows": (65,),
