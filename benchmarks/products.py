@@ -60,6 +60,12 @@ class Product:
     columns: int
     layout: str = "nn"
     dtype: str = "F32"
+    """Of the right factor; I32 stands for I8 times I8, summed in I32."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is one of integers."""
+        return self.dtype == "I32"
 
     @property
     def name(self) -> str:
@@ -73,11 +79,15 @@ class Product:
         left = _shape(self.rows, self.depth, self.layout[0])
         right = _shape(self.depth, self.columns, self.layout[1])
         x = "x" if self.layout[0] == "n" else "x.transpose([1, 0])"
-        w = "w" if self.dtype == "F32" else "w.cast(F32)"
+        result = "I32" if self.is_exact else "F32"
+        dtypes = ("I8", "I8") if self.is_exact else ("F32", self.dtype)
+        w = "w" if self.dtype == "F32" else f"w.cast({result})"
         w += "" if self.layout[1] == "n" else ".transpose([1, 0])"
+        x += f".cast({result})" if self.is_exact else ""
         return (
-            f"let f = fn(x: tensor<F32, {list(left)}>, w: tensor<{self.dtype}, {list(right)}>)"
-            f" -> tensor<F32, {[self.rows, self.columns]}> {{ {x}.matmul({w}) }}"
+            f"let f = fn(x: tensor<{dtypes[0]}, {list(left)}>, "
+            f"w: tensor<{dtypes[1]}, {list(right)}>) "
+            f"-> tensor<{result}, {[self.rows, self.columns]}> {{ {x}.matmul({w}) }}"
         )
 
 
@@ -95,7 +105,12 @@ ROWS = tuple(
     for layout in ("nn", "nt")
     for depth, columns in ((768, 3072), (576, 49152), (4096, 4096))
 )
-PRODUCTS = (*SQUARES, *WIDE, *ODD, *TURNED, *ROWS)
+INTEGERS = (
+    *(Product(1024, 1024, 1024, layout, "I32") for layout in ("nn", "nt", "tn", "tt")),
+    *(Product(511, 1023, 769, layout, "I32") for layout in ("nn", "nt")),
+    *(Product(1, 576, 49152, layout, "I32") for layout in ("nn", "nt")),
+)
+PRODUCTS = (*SQUARES, *WIDE, *ODD, *TURNED, *ROWS, *INTEGERS)
 
 
 def main() -> None:
@@ -141,10 +156,11 @@ class Limits:
         seconds = timed(lambda: self._library.peak(turns))
         return 2 * CHAINS * turns * self._width() / 4 / seconds
 
-    def read(self, array: Any) -> float:
-        """Seconds to read an array once."""
+    def read(self, array: Any, repeats: int) -> float:
+        """Seconds to read an array, one time after the other, as products of it are done."""
         vectors = array.nbytes // self._width()
-        return timed(lambda: self._library.sum(array.ctypes.data, vectors))
+        read = self._library.sum
+        return timed(lambda: [read(array.ctypes.data, vectors) for _ in range(repeats)]) / repeats
 
 
 def timed(call: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:
@@ -169,7 +185,7 @@ def _line(product: Product, threads: int, rounds: int, limits: Limits) -> str:
             taken = timed(lambda c=call: [c() for _ in range(repeats)], clock)
             seconds[name].append(taken / repeats)
         peaks.append(limits.peak() * threads)
-        reads.append(limits.read(w))
+        reads.append(limits.read(w, repeats))
     kina = seconds["kina"]
     speed = flops / statistics.median(kina)
     share = statistics.median(flops / t / p for t, p in zip(kina, peaks, strict=True))
@@ -192,10 +208,16 @@ def _operands(product: Product) -> tuple[Any, Any]:
     import ml_dtypes
     import numpy as np
 
-    dtypes: Mapping[str, Any] = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "I8": np.int8}
+    dtypes: Mapping[str, Any] = {
+        "F32": np.float32,
+        "BF16": ml_dtypes.bfloat16,
+        "I8": np.int8,
+        "I32": np.int8,
+    }
     random = np.random.default_rng(7)
     shape = _shape(product.rows, product.depth, product.layout[0])
     x = random.standard_normal(shape, np.float32)
+    x = (x * 20).astype(np.int8) if product.is_exact else x
     shape = _shape(product.depth, product.columns, product.layout[1])
     w = (random.standard_normal(shape, np.float32) * 20).astype(dtypes[product.dtype])
     return x, w
@@ -210,13 +232,17 @@ def _calls(
 
     module = kina.compile(product.source)
     kina.set_num_threads(threads)
-    out = np.empty((product.rows, product.columns), np.float32)
+    out = np.empty((product.rows, product.columns), np.int32 if product.is_exact else np.float32)
     yield "kina", lambda: module.f(x, w, out=out)
     a, b = x if product.layout[0] == "n" else x.T, w if product.layout[1] == "n" else w.T
     if product.dtype == "F32":
         theirs = np.empty_like(out)
         yield "numpy", lambda: np.matmul(a, b, out=theirs)
-    if find_spec("torch") is not None and product.dtype != "I8":
+    if find_spec("torch") is None:
+        return
+    if product.is_exact and product.rows > 16:  # it multiplies no fewer rows
+        yield "torch", _with_torch_integers(a, b, threads)
+    elif product.dtype not in ("I8", "I32"):
         yield "torch", _with_torch(a, b, threads)
 
 
@@ -233,6 +259,14 @@ def _with_torch(a: Any, b: Any, threads: int) -> Callable[[], object]:
         x = torch.from_numpy(a).to(torch.bfloat16)
     out = torch.empty((a.shape[0], b.shape[1]), dtype=w.dtype)
     return lambda: torch.matmul(x, w, out=out)
+
+
+def _with_torch_integers(a: Any, b: Any, threads: int) -> Callable[[], object]:
+    torch: Any = import_module("torch")
+    torch.set_num_threads(threads)
+    x, w = torch.from_numpy(a), torch.from_numpy(b)
+    out = torch.empty((a.shape[0], b.shape[1]), dtype=torch.int32)
+    return lambda: torch._int_mm(x, w, out=out)
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ class Factors:
         elements: int,
         apart: int = 0,
     ) -> None:
-        """Asks for what a factor will read at these places, or for one line of each `apart` bytes."""
+        """Asks for what a factor will read there, or one line of each `apart` bytes."""
         for value, access in self._leaves(factor).values():
             at = self.function.offset(ops, value, self.stage, access, places)
             self.hints.fetch(ops, self.function.buffer(value), at, elements, level, apart)
