@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,10 @@ class Row:
 
 
 class _Kina:
-    """One version in a process of its own."""
+    """One version in a process of its own, which is stopped but while it answers.
+
+    Threads that wait for their next work by looking would take a CPU from the other version.
+    """
 
     def __init__(self, tree: Path, threads: int) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tree), "KINA_NUM_THREADS": str(threads)}
@@ -76,14 +80,17 @@ class _Kina:
         """Its answer: seconds per call, NaN if it does not know the program's language."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._process.send_signal(signal.SIGCONT)
         print(json.dumps(request), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("the other process has ended: its message is above")
+        self._process.send_signal(signal.SIGSTOP)
         return float(line)
 
     def end(self) -> None:
         """Ends when nothing is asked any more."""
+        self._process.send_signal(signal.SIGCONT)
         self._process.communicate()
 
 
