@@ -71,6 +71,9 @@ class Hints:
         if fetch is None or fetch.walk != self._loads[value]:
             return
         start = ops.plus(at, self._function.size(fetch.distance))
+        together = fetch.apart // bytes_of(element_type(buffer))
+        if lanes < together:  # The same line again costs nothing, the next one too soon does.
+            start = ops.minus(start, ops.remainder(start, together))
         self.fetch(ops, buffer, start, lanes, fetch.level, fetch.apart)
 
     def fetch(
