@@ -1,6 +1,7 @@
 """IR as text for mlir-opt alone: in the generic form, without places, and quickly.
 
-Values and blocks are numbers; an attribute or type, of which a module has few, is printed once.
+Values and blocks are numbers, in each function from 0; an attribute or type, of which a module has
+few, is printed once. Private functions whose text is the same but for the name are one function.
 """
 
 from __future__ import annotations
@@ -8,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    UnregisteredOp,
+)
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
@@ -18,19 +27,50 @@ _OWN_NAME = "op_name__"
 
 def generic_text(module: ModuleOp) -> str:
     """The module as mlir-opt reads it."""
-    text = _Text()
-    text.operation(module)
+    attributes = _Attributes()
+    operations = list(module.body.block.ops)
+    # Kernels first, those that others call before these: a call then names the one that is kept.
+    order = sorted(reversed(operations), key=_may_be_shared, reverse=True)
+    texts: dict[Operation, str] = {}
+    known: dict[str, StringAttr] = {}
+    for op in order:
+        text = _printed_operation(op, attributes)
+        if isinstance(op, FuncOp) and _may_be_shared(op):
+            kept = known.setdefault(_without_name(text, op, attributes), op.sym_name)
+            if kept is not op.sym_name and attributes.rename(op.sym_name, kept):
+                continue
+        texts[op] = text
+    body = "".join(texts[op] for op in operations if op in texts)
+    given = f" {attributes.dictionary(module.attributes)}" if module.attributes else ""
+    return f'"builtin.module"() ({{\n{body}}}){given} : () -> ()\n'
+
+
+def _printed_operation(op: Operation, attributes: _Attributes) -> str:
+    text = _Text(attributes)
+    text.operation(op)
     return "".join(text.parts)
 
 
-class _Text:
-    """The text so far, and what the names in it stand for."""
+def _may_be_shared(op: Operation) -> bool:
+    if not isinstance(op, FuncOp) or op.is_declaration:
+        return False
+    visibility = op.sym_visibility
+    return visibility is not None and visibility.data == "private"
 
-    def __init__(self) -> None:
+
+def _without_name(text: str, function: FuncOp, attributes: _Attributes) -> str:
+    """What a function is: its text but for its name, which stands in front of its body."""
+    return text.replace(f"sym_name = {attributes.shown(function.sym_name)}", "", 1)
+
+
+class _Text:
+    """The text of one operation so far, and what the names in it stand for."""
+
+    def __init__(self, attributes: _Attributes) -> None:
         self.parts: list[str] = []
         self._values: dict[SSAValue, str] = {}
         self._blocks: dict[Block, str] = {}
-        self._attributes = _Attributes()
+        self._attributes = attributes
 
     def operation(self, op: Operation) -> None:
         """Print one operation and what is inside it."""
@@ -85,6 +125,14 @@ class _Attributes:
         self._shown: dict[Attribute, str] = {}
         self._same: dict[int, str] = {}
         self._keys: dict[str, str] = {}
+
+    def rename(self, name: StringAttr, kept: StringAttr) -> bool:
+        """From here on, show the one function for the other; False if that was shown already."""
+        symbol = SymbolRefAttr(name)
+        if symbol in self._shown:
+            return False
+        self._shown[symbol] = _printed(SymbolRefAttr(kept))
+        return True
 
     def shown(self, attribute: Attribute) -> str:
         """One attribute or type."""

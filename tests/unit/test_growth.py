@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,18 @@ def test_a_chain_is_cut_into_kernels_of_a_few_reductions(name: str) -> None:
     counts = [count for count in kernels(CHAINS[name](12)) if count]
     assert len(counts) >= 12 * (1 if name == "strike" else 2) // links
     assert max(counts) <= 2 * links
+
+
+def test_equal_kernels_are_one_function() -> None:
+    """Each round after the first few is like one before: calls name the function that is kept."""
+    text = code(CHAINS["strike"](12))
+    _, *functions = text.split('"func.func"()')
+    names = [re.findall(r'sym_name = "([^"]+)"', function)[0] for function in functions]
+    bodies = [f.replace(f'"{name}"', "") for name, f in zip(names, functions, strict=True)]
+    assert len(set(bodies)) == len(bodies)
+    calls = re.findall(r"callee = @([\w$]+)", text)
+    assert set(calls) <= set(names)
+    assert max(map(calls.count, names)) > 4
 
 
 @pytest.mark.parametrize("name", ["softmax", "exp"])
