@@ -5,8 +5,18 @@
  * the time of a layer. So between kina$hold() and kina$release() of a thread, what it gives back is
  * kept, and taken again by who wants as much. Nothing is kept when the last one releases.
  */
+#include <stddef.h>
 #include <stdint.h>
+#ifdef __wasm__
+/* One thread, no libc, and a heap that takes 64 bits of bytes. */
+#define _Thread_local
+void *allocate(uint64_t bytes) __asm__("malloc");
+void release(void *memory) __asm__("free");
+#define malloc allocate
+#define free release
+#else
 #include <stdlib.h>
+#endif
 
 /* Weak: two libraries in one static link use the functions that the first brings along. */
 #define INTERNAL __attribute__((weak, visibility("hidden")))
@@ -30,6 +40,12 @@ struct held {
     int64_t depth;
     struct block *first, *last; /* in the order in which they were given back, and are wanted again */
 };
+#ifdef _WIN32
+/* What threads have of their own needs start-up code there: nothing is kept, and nothing is shared. */
+static struct held kina$held;
+void kina$hold(void) {}
+void kina$release(void) {}
+#else
 extern _Thread_local struct held kina$held __attribute__((visibility("hidden")));
 __attribute__((weak)) _Thread_local struct held kina$held;
 
@@ -44,6 +60,7 @@ void kina$release(void) {
     }
     held->first = held->last = NULL;
 }
+#endif
 
 static struct block *kept(struct held *held, int64_t bytes) {
     struct block *before = NULL, *block = held->first;

@@ -45,6 +45,14 @@ EXTRA = """let bytes = fn(x: tensor<I8, [M, K]>, w: tensor<I8, [K, N]>) -> tenso
 let both_of = fn(x: tensor<F32, [B, N]>, y: tensor<F32, [B, N]>) -> tensor<F32, [2, B, N]> {
   concat(x.reshape([1, B, N]), y.reshape([1, B, N]), axis=0)
 }
+let _layer = fn(x: tensor<F32, [B, N]>, w: tensor<F32, [N]>) -> tensor<F32, [B, N]> {
+  let y = (x * w.broadcast([B, N])).softmax(axis=0) in
+  let z = (y + x).layer_norm(w, w, axis=1, eps=1e-5).softmax(axis=0) in
+  z * x + y.softmax(axis=1)
+}
+let layers = fn(x: tensor<F32, [B, N]>, w: tensor<F32, [L, N]>) -> tensor<F32, [B, N]> {
+  fold(_layer, x, over=[w])
+}
 """
 SIZES = (7, 65, 1000, 16385)
 FOREIGN = (
@@ -82,6 +90,13 @@ def copies(size: int) -> Call:
     return Call("both_of", size, (x, y))
 
 
+def layers(size: int) -> Call:
+    """A fold, whose layers keep memory from one to the next."""
+    random = np.random.default_rng(size)
+    x, w = (random.normal(size=(rows, size)).astype(np.float32) for rows in (19, 3))
+    return Call("layers", size, (x, w))
+
+
 class Kit:
     """Functions of every kind, and calls of them."""
 
@@ -91,6 +106,7 @@ class Kit:
         types = {name: self._module[name].type for name in self._module if name in KIT}
         self.calls = [call for call in programs.calls(types, KIT) if call.size in SIZES]
         self.calls += [*map(byte_products, (1, 8, 65, 300)), *map(copies, (1, 7, 65))]
+        self.calls += map(layers, (7, 65, 1000))
         self.replay = Replay(folder, self.artifact("native").functions)
 
     def artifact(self, target: str) -> Artifact:
