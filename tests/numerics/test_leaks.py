@@ -1,0 +1,42 @@
+"""Nothing stays of calls and of compilations, however many there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NUMERICS = Path(__file__).parent
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("kind", "first", "count", "kilobytes"),
+    [
+        ("calls", 10_000, 50_000, 400),
+        ("compilations", 3, 5, 4_000),
+        # A compilation may keep 1 KB: caches that have bounds are full in the end.
+        pytest.param("calls", 100_000, 2_000_000, 400, marks=pytest.mark.sweep),
+        pytest.param("compilations", 200, 1_800, 1_800, marks=pytest.mark.sweep),
+    ],
+)
+def test_nothing_stays(kind: str, first: int, count: int, kilobytes: int, tmp_path: Path) -> None:
+    paths = os.pathsep.join([str(NUMERICS), str(NUMERICS.parent.parent)])
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.leaks", kind, str(first), str(count)],
+        env={**os.environ, "PYTHONPATH": paths, "KINA_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = json.loads(done.stdout)
+    shown = f"{before} became {after}"
+    assert after["kilobytes"] - before["kilobytes"] <= kilobytes, shown
+    assert after["objects"] - before["objects"] <= 50, shown
+    for what in ("files", "threads", "libraries"):
+        assert after[what] == before[what], shown
