@@ -259,6 +259,10 @@ def fetched(op: Operation, load: vector.LoadOp) -> Fetched | None:
     level = op.properties["localityHint"]
     assert isinstance(level, IntegerAttr)
     ahead: int | None = 0
+    if isinstance(place.owner, arith.SubiOp):  # one line of several steps
+        place, within = place.owner.operands
+        assert isinstance(within.owner, arith.RemUIOp)
+        assert within.owner.operands[0] is place
     while place is not load.indices[0]:
         assert isinstance(place.owner, arith.AddiOp)
         place, more = place.owner.operands
