@@ -221,8 +221,8 @@ class Chain:
             else:
                 scale = sizes[shape[0]] ** -0.5 if name[0] == "w" else 1.0
                 given.append(some(shape, scale))
-        scalar = len(self.results) == 1 and not self.results[0][1]
-        return given if scalar else [*given, *(some(shape, 1.0) for _, shape in self.results)]
+        wanted = [shape for _, shape in self.results if shape]
+        return [*given, *(some(shape, 1.0) for shape in wanted)]
 
 
 def chain(name: str, seed: int) -> Chain:
