@@ -92,7 +92,7 @@ def threads() -> Iterator[None]:
 
 
 def test_chains_have_the_bits_of_their_kernels(tmp_path: Path) -> None:
-    check([chain(f"f{seed}", seed) for seed in (3, 11, 24)], tmp_path)
+    check([chain(f"f{seed}", seed) for seed in (3, 24)], tmp_path)
 
 
 @pytest.mark.sweep
