@@ -148,7 +148,7 @@ class _Linker:
             help_ = 'write for example import "layers.kina", with `/` between folders'
             raise _refuse(source, token, "an import is a path relative to this file", help_)
         target = source.path.parent / written
-        resolved = target.resolve()
+        resolved = _resolved(target, token, source)
         root = self.main.path.resolve().parent
         if not resolved.is_relative_to(root):
             message = f"{written} is outside of the folder of the program, {root}"
@@ -157,6 +157,9 @@ class _Linker:
         if resolved in self.known:
             return self.known[resolved]
         name = os.path.normpath(Path(source.name).parent / written)
+        if resolved.exists() and not (resolved.is_file() or resolved.is_dir()):
+            # Reading a pipe or a device may never end.
+            raise _refuse(source, token, f"{name} is no regular file")
         try:
             file = Source.read(target)
         except KinaSyntaxError:
@@ -188,6 +191,14 @@ class _Linker:
         shown = " -> ".join([*names, names[0]])
         help_ = "put what both need into a third file"
         raise _refuse(source, token, f"the files import each other: {shown}", help_)
+
+
+def _resolved(target: Path, token: Token, source: Source) -> Path:
+    """Where a path leads in the end."""
+    try:
+        return target.resolve()
+    except (OSError, RuntimeError):  # RuntimeError: what Python 3.11 and 3.12 say of such a loop
+        raise _refuse(source, token, f"{target}: symbolic links lead in a circle") from None
 
 
 def _refuse(source: Source, token: Token, message: str, help: str | None = None) -> KinaSyntaxError:

@@ -29,10 +29,13 @@ from kina.frontend.report import Report
 from kina.frontend.typed import Value
 from kina.ops import OPS
 from kina.rules.calls import substitute
+from kina.rules.parts import RuleError
 from kina.types import Declared, Dim, RecordType, TensorType, declare, map_record
 
 MAX_DEPTH = 64
 """How deeply records may nest in one another."""
+MAX_TENSORS = 10_000
+"""How many tensors a record may hold, in all records within."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class KnownRecord:
     type: RecordType | None
     """None: the record is erroneous, and what uses it stays silent."""
     fields: Mapping[str, ParameterExpr]
+    depth: int = 1
+    """How many records lie in one another, itself included."""
+    tensors: int = 0
+    """How many it holds in all."""
 
 
 class Records:
@@ -73,14 +80,43 @@ class Records:
                 note = self._report.note("the first one", first.name.extent)
                 message = f"field `{field.name.name}` of {node.name.name} is declared twice"
                 self._report.error(message, field.name.extent, [note])
+        depth, tensors = self._extent(fields.values())
+        if self._is_too_large(node.name, depth, tensors):
+            self.known.setdefault(node.name.name, KnownRecord(node.name, None, {}))
+            return
         type_ = self._type(node, fields)
         if type_ is None:
-            fields = {name: field for name, field in fields.items() if self._is_defined(field.type)}
-        self.known.setdefault(node.name.name, KnownRecord(node.name, type_, fields))
+            fields = {name: field for name, field in fields.items() if self._is_kept(field.type)}
+        self.known.setdefault(node.name.name, KnownRecord(node.name, type_, fields, depth, tensors))
 
-    def _is_defined(self, type_: NamedType) -> bool:
-        """Whether what a type names is known so far: a record is not, in its own definition."""
-        return isinstance(type_, TypeExpr) or type_.name.name in self.known
+    def _extent(self, fields: Iterable[ParameterExpr]) -> tuple[int, int]:
+        """Depth and tensors of a record with these fields, from what is known of each."""
+        depth, tensors = 1, 0
+        for field in fields:
+            if isinstance(field.type, TypeExpr):
+                tensors += 1
+            elif known := self.known.get(field.type.name.name):
+                depth, tensors = max(depth, 1 + known.depth), tensors + known.tensors
+        return depth, tensors
+
+    def _is_too_large(self, name: Identifier, depth: int, tensors: int) -> bool:
+        """Reports a record past one of the limits."""
+        if depth > MAX_DEPTH:
+            message = f"records nest at most {MAX_DEPTH} deep, {name.name} is one deeper"
+        elif tensors > MAX_TENSORS:
+            message = f"a record holds at most {MAX_TENSORS} tensors, {name.name} has {tensors}"
+        else:
+            return False
+        self._report.error(message, name.extent)
+        return True
+
+    def _is_kept(self, type_: NamedType) -> bool:
+        """Whether the dimensions of an erroneous record's field may be asked for.
+
+        A record is not known in its own definition; sizes given over and over, each made of the
+        last, may be what is wrong.
+        """
+        return isinstance(type_, TypeExpr) or (type_.name.name in self.known and not type_.sizes)
 
     def _type(self, node: Record, fields: Mapping[str, ParameterExpr]) -> RecordType | None:
         found: list[Declared] = []
@@ -90,12 +126,7 @@ class Records:
                 found.append(declare(name, type_))
         if len(found) < len(node.fields):
             return None
-        record = RecordType(node.name.name, tuple(found))
-        if _depth(record) <= MAX_DEPTH:
-            return record
-        message = f"records nest at most {MAX_DEPTH} deep, {record} is one deeper"
-        self._report.error(message, node.name.extent)
-        return None
+        return RecordType(node.name.name, tuple(found))
 
     def resolve(
         self, type_: NamedType, symbols: Iterable[str] | None
@@ -147,7 +178,12 @@ class Records:
             if found is None:
                 return None
             binding[name], given = found[0], given | {name}
-        return map_record(record, lambda tensor: substitute(tensor, binding))
+        try:
+            return map_record(record, lambda tensor: substitute(tensor, binding))
+        except RuleError as error:
+            message = f"{record} cannot have these sizes: {error.message}"
+            self._report.error(message, type_.extent, [self._definition(known)])
+            return None
 
     def written_dims(self, type_: NamedType) -> list[DimExpr]:
         """The dimensions that a type names, also where something is wrong with it."""
@@ -205,8 +241,3 @@ class Records:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _depth(record: RecordType) -> int:
-    inner = [_depth(field.type) for field in record.fields if isinstance(field.type, RecordType)]
-    return 1 + max(inner, default=0)

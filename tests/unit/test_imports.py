@@ -143,6 +143,17 @@ def test_a_symbolic_link_out_of_the_folder_is_outside(folder: Path) -> None:
         check(Source.read(os.path.join("lib", "me.kina")))
 
 
+def test_what_is_no_file_is_not_read(folder: Path) -> None:
+    """A link to itself, and a pipe that nobody writes to."""
+    (folder / "loop.kina").symlink_to("loop.kina")
+    os.mkfifo(folder / "pipe.kina")
+    main = folder / "odd.kina"
+    for name, message in (("loop", "symbolic links lead in a circle"), ("pipe", "regular file")):
+        main.write_text(f'import "{name}.kina"\n{F}')
+        with pytest.raises(kina.KinaSyntaxError, match=message):
+            check(Source.read(main))
+
+
 def test_text_has_no_folder() -> None:
     with pytest.raises(kina.KinaSyntaxError, match=r"use kina\.load\(path\)"):
         kina.compile('import "layers.kina"\n' + F)

@@ -109,6 +109,25 @@ def test_fields_of_a_folded_record_go_by_their_names(module: kina.Module) -> Non
     assert slope.attention.wq[1].tolist() == np.ones((3, 3)).tolist()
 
 
+@pytest.mark.parametrize(
+    ("count", "field", "message"),
+    [
+        (30, "a: {}, b: {}", "a record holds at most 10000 tensors, R14 has 16384"),
+        (400, "a: {}", "records nest at most 64 deep, R64 is one deeper"),
+        (30, "a: {}<D=D * D>", "at most 64 symbols"),
+        (30, "a: {}<D=D * D + 1>", "cannot have these sizes"),
+        (30, "a: {}<D=9000000000 * D>", "a coefficient of a dimension is at most"),
+    ],
+)
+def test_records_made_of_records_end(count: int, field: str, message: str) -> None:
+    """Each twice, or larger than the last: nothing grows with the number of all of them."""
+    lines = ["type R0 = { a: tensor<F32, [D]> }"]
+    lines += [f"type R{i} = {{ {field.replace('{}', f'R{i - 1}')} }}" for i in range(1, count)]
+    lines += [f"let f = fn(p: R{count - 1}) -> R{count - 1} {{ p }}"]
+    with pytest.raises(KinaTypeError, match=message):
+        kina.compile("\n".join(lines))
+
+
 def test_results_are_named_tuples(module: kina.Module) -> None:
     value, gradient = module.dloss(LAYER, X)
     assert value == LOSS
