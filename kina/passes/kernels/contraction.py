@@ -25,13 +25,14 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import VECTOR, Factors, SpanBody, Sums, spans
+from kina.passes.kernels.factors import VECTOR, Factors, Sums, spans
 from kina.passes.kernels.few_rows import FewRows
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.kernel import nest
 from kina.passes.kernels.ops import Count, Flag, Ops
 from kina.passes.kernels.packing import Packing, Room
+from kina.passes.kernels.tiling import each_height, each_of_k, even_part, is_few, later_and_last
 from kina.passes.kernels.zeros import PLACES, Passing, Watch
 from kina.passes.scheduling.contractions import Roles
 
@@ -64,7 +65,7 @@ class Contraction:
         machine = function.machine
         self._height, self._width = machine.tile_rows, machine.tile_columns
         self._keeper = factors.keeper
-        self._depth = _even_part(factors.total, machine.tile_depth)
+        self._depth = even_part(factors.total, machine.tile_depth, VECTOR)
         known = isinstance(factors.total, int) and factors.total <= self._depth
         self._whole = known and not function.space.carries
         self._even = (factors.static(factors.columns) or 1) % self._width == 0
@@ -82,7 +83,7 @@ class Contraction:
         function.left_out += ["zeros at both ends of the axis"] if factors.has_runs else []
 
     def _memory(self) -> Room:
-        left, panel = self._packing.left_size, self._packing.panel_size
+        left, panel = self._packing.left.size, self._packing.panel_size
         tile = self._height * self._width
         tiles = -(-self._block // self._height)
         places = PLACES * tiles if self._factors.has_runs else 0
@@ -104,18 +105,10 @@ class Contraction:
 
     def _product(self, ops: Ops, places: Places) -> None:
         """By few rows or by tiles, as there are rows."""
-        most = self.function.machine.few_rows
-        _, rows = self._factors.bounds(self._factors.rows)
-        known = self._factors.static(self._factors.rows)
-        is_few: Flag = False
-        if self.function.space.carries:
-            is_few = False  # Only tiles go on with what is there.
-        elif known is not None and known <= max(most, 1):
-            is_few = True
-        elif isinstance(rows, SSAValue) and known is None:
-            is_few = ops.compare("ule", rows, ops.index(most))
+        # Only tiles go on with what is there.
+        few_rows = not self.function.space.carries and is_few(ops, self._factors)
         few = partial(self._few.build, places=places, memory=self._room)
-        ops.choose(is_few, few, partial(self._blocks, places=places))
+        ops.choose(few_rows, few, partial(self._blocks, places=places))
 
     # Blocks.
 
@@ -126,22 +119,9 @@ class Contraction:
 
         def block(inside: Ops, row: Count, count: Count) -> None:
             here = {**places, factors.rows or 0: row}
-            self._each_of_k(inside, partial(self._block_of_k, here, count))
+            each_of_k(inside, factors, self._depth, partial(self._block_of_k, here, count))
 
         spans(ops, first, rows, self._block, block)
-
-    def _each_of_k(self, ops: Ops, body: SpanBody) -> None:
-        """The blocks of k that a call does: one at least, for a sum of nothing is stored too."""
-        first, count = self._factors.bounds(self._factors.axis)
-        if isinstance(count, int):
-            spans(ops, first, count, self._depth, body)
-            return
-        end = ops.plus(first, count)
-
-        def block(inside: Ops, at: SSAValue) -> None:
-            body(inside, at, inside.least(inside.minus(end, at), self._depth))
-
-        ops.each(first, ops.most(count, 1), self._depth, block)
 
     def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
         factors = self._factors
@@ -185,25 +165,15 @@ class Contraction:
             is_edge = ops.compare("ne", present, ops.index(self._width))
         if self._whole:
             return Part(present, is_edge, depth, is_later=False, is_last=True)
-        later = ops.compare("ne", ops.index(at), ops.index(0))
-        end, total = ops.index(ops.plus(at, depth)), ops.index(self._factors.total)
-        return Part(present, is_edge, depth, later, ops.compare("eq", end, total))
+        return Part(present, is_edge, depth, *later_and_last(ops, self._factors, at, depth))
 
     def _tiles(self, ops: Ops, places: Places, rows: Count, part: Part) -> None:
-        first: Count = 0
-        for height in (self._height, *(h for h in HEIGHTS if h < self._height)):
-            rest = ops.remainder(rows, height)
-            ops.each(
-                first,
-                ops.minus(rows, rest),
-                height,
-                partial(self._read_tile, places, part, height),
-            )
-            first, rows = ops.plus(first, ops.minus(rows, rest)), rest
+        heights = (self._height, *HEIGHTS)
+        each_height(ops, rows, heights, partial(self._read_tile, places, part))
 
     # One tile.
 
-    def _read_tile(self, places: Places, part: Part, height: int, ops: Ops, row: SSAValue) -> None:
+    def _read_tile(self, places: Places, part: Part, ops: Ops, row: SSAValue, height: int) -> None:
         read: Flag = True
         if self._within:
             read = self._is_read(ops, self._factors.at_row(ops, places, row), height)
@@ -214,7 +184,7 @@ class Contraction:
         here = self._factors.at_row(ops, places, row)
         sums = self._sums(ops, here, part)
         starts = self._starts(ops, here, sums, part, height)
-        multiply = partial(self._multiply, self._packing.tile(ops, self._room, row))
+        multiply = partial(self._multiply, self._packing.left.tile(ops, self._room.left, row))
         if self._packing.watch and part.finite is not None:
             passing = Passing(self._packing.watch, self._room.memory, part.finite, part.depth, row)
             held = passing.run(ops, starts, multiply)
@@ -272,7 +242,7 @@ class Contraction:
         self, left: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
         """One k of a tile: a row of the panel times each element of a column of the tile."""
-        memory, (row, step) = self._room.memory, self._packing.steps
+        memory, (row, step) = self._room.memory, self._packing.left.steps
         place = ops.plus(self._room.panel, ops.times(k, self._width))
         panel = ops.load(memory, place, self._width, None)
         later = ops.plus(place, AHEAD * self._width)
@@ -349,12 +319,3 @@ class Contraction:
 def _row(ops: Ops, sums: Sums, number: Count) -> Count:
     """Where the sums of a row begin."""
     return ops.plus(sums.at, ops.times(sums.stride, number))
-
-
-def _even_part(total: Count, most: int) -> int:
-    """Parts of a total as even as may be, no longer than `most`, whole vectors."""
-    if not isinstance(total, int):
-        return most
-    parts = max(1, -(-total // most))
-    even = -(-total // parts)
-    return min(-(-even // VECTOR) * VECTOR, most) if parts > 1 else even

@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from kina.passes.kernels.dot_unit import DotUnit, Words, interleaved, total
-from kina.passes.kernels.factors import Factors, spans
+from kina.passes.kernels.factors import Factors, moved, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.ops import Count, Ops, lanes_of, vector_of
+from kina.passes.kernels.tiling import LeftBlock
 from kina.passes.kernels.transposition import transposed
 from kina.passes.scheduling.contractions import Factor
 
 AHEAD = 16
 """Iterations from what is read to what is fetched."""
-LINE = 16
-"""Words of a line."""
 Word = Callable[[Ops, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
@@ -52,21 +51,14 @@ class DotPacking:
     depth: int
 
     @property
-    def left_size(self) -> int:
-        """Words of a block of the left factor."""
-        if self.factors.left_is_along:
-            return self.rows * self._row_size
-        return self._slots * self._slot
-
-    @property
-    def _row_size(self) -> int:
-        """Words from a row to the next one: an odd number of lines."""
-        return (-(-self.depth // LINE) | 1) * LINE
+    def left(self) -> LeftBlock:
+        """How a block of the left factor lies; an element of it is a word."""
+        return LeftBlock(self.factors.left_is_along, self.height, self.rows, self.depth)
 
     @property
     def fixes_size(self) -> int:
         """Words of the corrections: in whole tiles."""
-        return self._slots * self._across
+        return self.left.slots * self.left.across
 
     @property
     def panels(self) -> int:
@@ -82,38 +74,13 @@ class DotPacking:
         return self.depth * self.width
 
     @property
-    def _across(self) -> int:
-        """Rows of a tile that lie together, as whole registers."""
-        return -(-self.height // LINE) * LINE
-
-    @property
-    def _slots(self) -> int:
-        return -(-self.rows // self.height)
-
-    @property
-    def _slot(self) -> int:
-        return self.depth * self._across
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """Words from a row of a tile to the next one, and from one to the next of k."""
-        return (self._row_size, 1) if self.factors.left_is_along else (1, self._across)
-
-    @property
     def is_interleaved(self) -> bool:
         """Whether the columns of a panel lie in the order that shuffles give them."""
         return not self.factors.right_is_across
 
-    def tile(self, ops: Ops, room: DotRoom, row: Count) -> Count:
-        """Where a tile begins whose first row is that one of its block."""
-        if self.factors.left_is_along:
-            return ops.plus(room.left, ops.times(row, self._row_size))
-        slot = ops.times(ops.divide(row, self.height), self._slot)
-        return ops.plus(ops.plus(room.left, slot), ops.remainder(row, self.height))
-
     def fix(self, ops: Ops, room: DotRoom, row: Count) -> Count:
         """Where the correction of a row of the block lies."""
-        slot = ops.times(ops.divide(row, self.height), self._across)
+        slot = ops.times(ops.divide(row, self.height), self.left.across)
         return ops.plus(room.fixes, ops.plus(slot, ops.remainder(row, self.height)))
 
     # The left factor: `places` is where the block begins, also along k.
@@ -124,7 +91,7 @@ class DotPacking:
 
             def row(inside: Ops, number: SSAValue) -> None:
                 here = self.factors.at_row(inside, places, number)
-                start = inside.plus(room.left, inside.times(number, self._row_size))
+                start = inside.plus(room.left, inside.times(number, self.left.row_size))
                 fix = self.row(inside, room.words, here, start, depth)
                 if fix is not None:
                     room.words.store(inside, fix, self.fix(inside, room, number))
@@ -146,7 +113,7 @@ class DotPacking:
         even = isinstance(depth, int) and depth % unit.elements == 0
 
         def piece(inside: Ops, k: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            there = self._at(inside, places, k)
+            there = moved(inside, places, self.factors.axis, k)
             left: Count = unit.elements
             if not even:
                 left = inside.least(inside.minus(depth, k), unit.elements)
@@ -171,9 +138,9 @@ class DotPacking:
         self, ops: Ops, room: DotRoom, places: Places, row: Count, present: Count, depth: Count
     ) -> None:
         """The rows of a tile, where they lie together: word after word of k."""
-        factors, unit, across = self.factors, self.unit, self._across
+        factors, unit, across = self.factors, self.unit, self.left.across
         assert factors.rows is not None
-        start = self.tile(ops, room, row)
+        start = self.left.tile(ops, room.left, row)
 
         def word(inside: Ops, k: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
             rows = self._rows_of_word(
@@ -217,9 +184,9 @@ class DotPacking:
             at = ops.plus(k, number)
             if not even and number:
                 at = ops.least(at, ops.minus(depth, 1))
-            there = self._at(ops, places, at)
+            there = moved(ops, places, self.factors.axis, at)
             row = factors.elements(ops, factor, there, along, lanes, present)
-            later = self._at(ops, there, AHEAD * unit.group)
+            later = moved(ops, there, self.factors.axis, AHEAD * unit.group)
             factors.fetch(ops, factor, later, FIRST, lanes)
             row = unit.packed(ops, row)
             if not even and number and factor is factors.roles.left:
@@ -306,11 +273,7 @@ class DotPacking:
         factors, unit = self.factors, self.unit
         if present != self.width:
             column = ops.least(column, ops.minus(present, 1))
-        there = self._at(ops, places, k)
+        there = moved(ops, places, self.factors.axis, k)
         there[factors.columns] = ops.plus(there[factors.columns], column)
         made = factors.elements(ops, factors.roles.right, there, factors.axis, unit.elements, left)
         return unit.right(ops, unit.words(ops, made))
-
-    def _at(self, ops: Ops, places: Places, k: Count) -> Places:
-        axis = self.factors.axis
-        return {**places, axis: ops.plus(places[axis], k)}

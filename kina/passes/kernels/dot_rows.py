@@ -14,39 +14,25 @@ Interleaved columns lie in the order of the shuffles until they are finished.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.dot_packing import LINE, DotPacking, DotRoom
+from kina.passes.kernels.dot_packing import DotPacking, DotRoom
 from kina.passes.kernels.dot_unit import DotUnit, Words, interleaved, order_of
-from kina.passes.kernels.factors import Factors, spans
+from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import SECOND
-from kina.passes.kernels.ops import Count, Flag, Ops, lanes_of
+from kina.passes.kernels.ops import Count, Ops, lanes_of
+from kina.passes.kernels.row_memory import Chunk, room_of
+from kina.passes.kernels.tiling import by_height
 
 HEIGHTS = (1, 4, 8)
 """Rows that are done together."""
-ROOM = 8192
-"""Words of sums, and of the left factor, that stay in the nearest cache."""
 TOGETHER = 2
 """Words of k that are done together, where columns lie together."""
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some rows, and how many columns from `places` on; `stride` is from row to row of the sums."""
-
-    places: Places
-    rows: Count
-    height: int
-    columns: Count
-    stride: int
-    depth: int
-    """Words from row to row of what is packed of the left factor."""
 
 
 class DotRows:
@@ -64,11 +50,11 @@ class DotRows:
         self._across = factors.right_is_across
         self._wide = unit.lanes if self._across else unit.elements
         columns, depth = factors.static(factors.columns), factors.static(factors.axis)
-        self._sums = _room(columns, most, self._wide)
+        self._sums = room_of(columns, most, self._wide)
         words = None if depth is None else -(-depth // unit.group)
-        self._left = _room(words, most, unit.lanes)
+        self._left = room_of(words, most, unit.lanes)
         self._fixes = self._sums + self._left
-        self.size = self._fixes + LINE
+        self.size = self._fixes + VECTOR
         self._even = columns or 1
 
     def build(self, ops: Ops, places: Places, room: DotRoom) -> None:
@@ -78,20 +64,9 @@ class DotRows:
         first, rows = self._factors.bounds(self._factors.rows)
         if self._factors.rows is not None:
             places = {**places, self._factors.rows: first}
-        self._choose(ops, places, rows, self._heights)
+        by_height(ops, rows, self._heights, partial(self._chunks, places, rows))
 
-    def _choose(self, ops: Ops, places: Places, rows: Count, heights: Sequence[int]) -> None:
-        height, *larger = heights
-        fits: Flag = True
-        if larger:
-            fits = ops.compare("ule", ops.index(rows), ops.index(height))
-        ops.choose(
-            fits,
-            lambda inside: self._chunks(inside, places, rows, height),
-            lambda inside: self._choose(inside, places, rows, larger),
-        )
-
-    def _chunks(self, ops: Ops, places: Places, rows: Count, height: int) -> None:
+    def _chunks(self, places: Places, rows: Count, ops: Ops, height: int) -> None:
         first, columns = self._factors.bounds(self._factors.columns)
         stride = self._sums // height // self._wide * self._wide
         depth = self._left // height // self._unit.lanes * self._unit.lanes
@@ -139,7 +114,7 @@ class DotRows:
             fix = inside.spread(self._words.load(inside, at, 0), lanes)
 
             def columns(each: Ops, column: Count, present: Count) -> None:
-                here = self._moved(each, chunk.places, factors.columns, column)
+                here = moved(each, chunk.places, factors.columns, column)
                 here = factors.at_row(each, here, number)
                 value = self._words.load(each, self._sum(each, chunk, number, column), lanes)
                 if not self._across:
@@ -176,7 +151,7 @@ class DotRows:
     # Products.
 
     def _block(self, ops: Ops, chunk: Chunk, at: Count, depth: Count) -> None:
-        chunk = replace(chunk, places={**chunk.places, self._factors.axis: at})
+        chunk = chunk.at({**chunk.places, self._factors.axis: at})
         self._pack(ops, chunk, depth)
         if self._across:
             count = self._unit.lanes // chunk.height or 1
@@ -237,8 +212,8 @@ class DotRows:
             place = ops.plus(k, at)
             if last is not None and at:
                 place = ops.least(place, last)
-            here = self._moved(ops, chunk.places, factors.axis, place)
-            here = self._moved(ops, here, factors.columns, column)
+            here = moved(ops, chunk.places, factors.axis, place)
+            here = moved(ops, here, factors.columns, column)
             later = factors.later(ops, here, TOGETHER * unit.group, chunk.stride)
             factors.fetch(ops, factors.roles.right, later, SECOND, self._wide)
             made = factors.elements(
@@ -252,7 +227,7 @@ class DotRows:
         factors, unit, words = self._factors, self._unit, self._words
         even = isinstance(depth, int) and depth % unit.elements == 0
         places = [
-            self._moved(
+            moved(
                 ops,
                 chunk.places,
                 factors.columns,
@@ -272,8 +247,8 @@ class DotRows:
             ]
             made: list[SSAValue] = []
             for number, place in enumerate(places):
-                there = self._moved(inside, place, factors.axis, k)
-                later = self._moved(inside, there, factors.columns, count)
+                there = moved(inside, place, factors.axis, k)
+                later = moved(inside, there, factors.columns, count)
                 factors.fetch(inside, factors.roles.right, later, SECOND, unit.elements)
                 right = factors.elements(
                     inside, factors.roles.right, there, factors.axis, unit.elements, left
@@ -298,9 +273,6 @@ class DotRows:
         so_far = self._words.load(ops, at, lanes_of(made))
         self._words.store(ops, ops.value(arith.AddiOp(so_far, made)), at)
 
-    def _moved(self, ops: Ops, places: Places, loop: int, distance: Count) -> Places:
-        return {**places, loop: ops.plus(places[loop], distance)}
-
 
 def _summed(ops: Ops, vectors: Sequence[SSAValue]) -> SSAValue:
     """The sum of all lanes of each of some vectors, one beside the other."""
@@ -323,10 +295,3 @@ def _neighbours(ops: Ops, low: SSAValue, high: SSAValue | None) -> SSAValue:
 
 def _parts(ops: Ops, count: Count, size: int) -> Count:
     return ops.divide(ops.plus(count, size - 1), size)
-
-
-def _room(size: int | None, rows: int, part: int) -> int:
-    """Words for so many rows of a size, in whole parts, that stay in the nearest cache."""
-    if size is None:
-        return ROOM
-    return min(ROOM, rows * -(-size // part) * part)

@@ -24,14 +24,15 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.dot_packing import LINE, DotPacking, DotRoom
+from kina.passes.kernels.dot_packing import DotPacking, DotRoom
 from kina.passes.kernels.dot_rows import DotRows
 from kina.passes.kernels.dot_unit import DotUnit, Words, order_of
-from kina.passes.kernels.factors import Factors, SpanBody, spans
+from kina.passes.kernels.factors import VECTOR, Factors, spans
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.kernel import nest
 from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.kernels.tiling import each_height, each_of_k, even_part, is_few, later_and_last
 from kina.passes.scheduling.contractions import Roles
 from kina.passes.scheduling.products import depth_of
 
@@ -63,11 +64,14 @@ class DotTiles:
         self._unit = unit = DotUnit(machine.dots, roles.element)
         self._factors = factors = Factors(function, roles)
         self._height, self._width = machine.dots.tile_rows, machine.dots.tile_columns
-        self._depth = _even_part(factors.total, depth_of(roles.element, machine), unit.elements)
+        deepest = depth_of(roles.element, machine)
+        depth = even_part(factors.total, deepest, unit.elements)
+        self._depth = _whole_steps(depth, unit.elements)
         self._is_whole = isinstance(factors.total, int) and factors.total <= self._depth
         depth = self._depth // unit.group
-        most = max(1, machine.dots.block // (depth + LINE) // self._height) * self._height
-        block = _even_part(factors.static(factors.rows), most, self._height)
+        most = max(1, machine.dots.block // (depth + VECTOR) // self._height) * self._height
+        rows = even_part(factors.static(factors.rows), most, self._height)
+        block = _whole_steps(rows, self._height)
         self._packing = DotPacking(factors, unit, self._height, self._width, block, depth)
         self._few = DotRows(factors, unit, self._packing)
         self._room = self._memory()
@@ -77,10 +81,10 @@ class DotTiles:
     def _memory(self) -> DotRoom:
         packing, plus = self._packing, self.function.entry.plus
         panels = packing.panels * packing.panel_size
-        sizes = [packing.left_size, packing.fixes_size, panels]
+        sizes = [packing.left.size, packing.fixes_size, panels]
         tile = self._height * self._width
         size = max(sum(sizes) + tile, self._few.size)
-        memory, start = self.function.workspace(f32, -(-size // LINE) * LINE)
+        memory, start = self.function.workspace(f32, -(-size // VECTOR) * VECTOR)
         places = [plus(start, sum(sizes[:at])) for at in range(4)]
         return DotRoom(Words(memory), *places)
 
@@ -94,14 +98,9 @@ class DotTiles:
 
     def _product(self, ops: Ops, places: Places) -> None:
         """By few rows or by tiles, as there are rows."""
-        most = self.function.machine.few_rows
-        _, rows = self._factors.bounds(self._factors.rows)
-        known = self._factors.static(self._factors.rows)
-        is_few: Flag = known is not None and known <= max(most, 1)
-        if isinstance(rows, SSAValue) and known is None:
-            is_few = ops.compare("ule", rows, ops.index(most))
         few = partial(self._few.build, places=places, room=self._room)
-        ops.choose(is_few, few, partial(self._blocks, places=places))
+        few_rows = is_few(ops, self._factors)
+        ops.choose(few_rows, few, partial(self._blocks, places=places))
 
     # Blocks.
 
@@ -112,21 +111,9 @@ class DotTiles:
 
         def block(inside: Ops, row: Count, count: Count) -> None:
             here = {**places, factors.rows or 0: row}
-            self._each_of_k(inside, partial(self._block_of_k, here, count))
+            each_of_k(inside, factors, self._depth, partial(self._block_of_k, here, count))
 
         spans(ops, first, rows, self._packing.rows, block)
-
-    def _each_of_k(self, ops: Ops, body: SpanBody) -> None:
-        """The blocks of k: one at least, for a sum of nothing is stored too."""
-        total = self._factors.total
-        if isinstance(total, int):
-            spans(ops, 0, total, self._depth, body)
-            return
-
-        def block(inside: Ops, at: SSAValue) -> None:
-            body(inside, at, inside.least(inside.minus(total, at), self._depth))
-
-        ops.each(0, ops.most(total, 1), self._depth, block)
 
     def _block_of_k(self, places: Places, rows: Count, ops: Ops, k: Count, depth: Count) -> None:
         factors = self._factors
@@ -152,27 +139,17 @@ class DotTiles:
     def _part(self, ops: Ops, place: Count, present: Count, at: Count, depth: Count) -> Part:
         if self._is_whole:
             return Part(place, present, depth, is_later=False, is_last=True)
-        later = ops.compare("ne", ops.index(at), ops.index(0))
-        end, total = ops.index(ops.plus(at, depth)), ops.index(self._factors.total)
-        return Part(place, present, depth, later, ops.compare("eq", end, total))
+        return Part(place, present, depth, *later_and_last(ops, self._factors, at, depth))
 
     def _tiles(self, ops: Ops, places: Places, rows: Count, part: Part) -> None:
-        first: Count = 0
-        for height in (self._height, *(h for h in HEIGHTS if h < self._height)):
-            rest = ops.remainder(rows, height)
-            ops.each(
-                first,
-                ops.minus(rows, rest),
-                height,
-                lambda inside, row, height=height: self._tile(inside, places, row, part, height),
-            )
-            first, rows = ops.plus(first, ops.minus(rows, rest)), rest
+        heights = (self._height, *HEIGHTS)
+        each_height(ops, rows, heights, partial(self._tile, places, part))
 
     # One tile.
 
-    def _tile(self, ops: Ops, places: Places, row: SSAValue, part: Part, height: int) -> None:
+    def _tile(self, places: Places, part: Part, ops: Ops, row: SSAValue, height: int) -> None:
         """`row` is that one of its block, where `places` is."""
-        left = self._packing.tile(ops, self._room, row)
+        left = self._packing.left.tile(ops, self._room.left, row)
         words = ops.divide(ops.plus(part.depth, self._unit.group - 1), self._unit.group)
         multiply = partial(self._multiply, left, part.place)
         self._fetch(ops, self._factors.at_row(ops, places, row), height)
@@ -229,7 +206,7 @@ class DotTiles:
         self, left: Count, panel: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
         """One word of k: a row of the panel times each word of a column of the tile."""
-        unit, words, (row, step) = self._unit, self._room.words, self._packing.steps
+        unit, words, (row, step) = self._unit, self._room.words, self._packing.left.steps
         place = ops.plus(panel, ops.times(k, self._width))
         rights = [words.load(ops, ops.plus(place, at), unit.lanes) for at in self._registers]
         later = ops.plus(place, AHEAD * self._width)
@@ -277,10 +254,5 @@ class DotTiles:
         ops.store(value, sums.buffer, sums.at, ops.mask(part.present, self._width))
 
 
-def _even_part(total: Count | None, most: int, step: int) -> int:
-    """Parts of a total as even as may be, no longer than `most`, in whole steps."""
-    if not isinstance(total, int):
-        return most
-    parts = max(1, -(-total // most))
-    even = -(-total // parts)
-    return -(-even // step) * step
+def _whole_steps(size: int, step: int) -> int:
+    return -(-size // step) * step

@@ -79,6 +79,11 @@ def spans(
     ops.each(first, count, size, span)
 
 
+def moved(ops: Ops, places: Places, loop: int, distance: Count) -> Places:
+    """The places so far on along a loop."""
+    return {**places, loop: ops.plus(places[loop], distance)}
+
+
 class Factors:
     """Reads elements of the factors as F32, and writes what is computed of sums."""
 
@@ -112,7 +117,7 @@ class Factors:
         """Some rows further down."""
         if self.rows is None:
             return places
-        return {**places, self.rows: ops.plus(places[self.rows], row)}
+        return moved(ops, places, self.rows, row)
 
     def later(self, ops: Ops, places: Places, rows: int, width: int) -> Places:
         """What is read later where a chunk of so many columns is read some rows at a time.
@@ -121,9 +126,9 @@ class Factors:
         """
         columns = self.static(self.columns)
         if columns is not None and columns <= width:
-            return {**places, self.axis: ops.plus(places[self.axis], rows)}
+            return moved(ops, places, self.axis, rows)
         far = FAR // self.least_bytes
-        return {**places, self.columns: ops.plus(places[self.columns], far)}
+        return moved(ops, places, self.columns, far)
 
     @property
     def least_bytes(self) -> int:
@@ -211,7 +216,7 @@ class Factors:
         rows: list[SSAValue] = []
         for lane in range(lanes):
             number = lane if columns == lanes else ops.least(lane, ops.minus(columns, 1))
-            here = {**places, self.columns: ops.plus(places[self.columns], number)}
+            here = moved(ops, places, self.columns, number)
             rows.append(self._row_of_square(ops, here, present, lanes))
         made = transposed(ops, rows)
         if self._narrow is None:
@@ -239,7 +244,7 @@ class Factors:
         assert narrow is not None
         bits = IntegerType(narrow.bits)
         k = at * narrow.in_word + part
-        here = {**places, self.axis: ops.plus(places[self.axis], k)}
+        here = moved(ops, places, self.axis, k)
         if part:
             distance = ops.spread(ops.integer(narrow.bits * part, i32), lanes)
             word = ops.value(arith.ShRUIOp(word, distance))
@@ -254,7 +259,7 @@ class Factors:
     def to_line(self, ops: Ops, places: Places, lanes: int) -> Count:
         """How many k there are before squares of the right factor are parts of lines.
 
-        None where not every column begins at the same place of a line, or where k is short.
+        0 where not every column begins at the same place of a line, or where k is short.
         """
         walks = self._walking(self.roles.right)
         if len(walks) != 1 or self.static(self.axis) is None:

@@ -14,18 +14,18 @@ those that are missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from xdsl.dialects import math
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import VECTOR, Factors, spans
+from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import SECOND
-from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.kernels.ops import Count, Ops
 from kina.passes.kernels.packing import Room
 from kina.passes.kernels.row_memory import Chunk, RowMemory
+from kina.passes.kernels.tiling import by_height
 from kina.passes.kernels.turned_rows import TurnedRows
 
 HEIGHTS: dict[int, int] = {1: 8, 2: 8, 4: 4, 8: 4}
@@ -57,20 +57,9 @@ class FewRows:
         first, rows = self._factors.bounds(self._factors.rows)
         if self._factors.rows is not None:
             places = {**places, self._factors.rows: first}
-        self._choose(ops, places, rows, self._heights)
+        by_height(ops, rows, self._heights, partial(self._chunks, places, rows))
 
-    def _choose(self, ops: Ops, places: Places, rows: Count, heights: Sequence[int]) -> None:
-        height, *larger = heights
-        fits: Flag = True
-        if larger:
-            fits = ops.compare("ule", ops.index(rows), ops.index(height))
-        ops.choose(
-            fits,
-            lambda inside: self._chunks(inside, places, rows, height),
-            lambda inside: self._choose(inside, places, rows, larger),
-        )
-
-    def _chunks(self, ops: Ops, places: Places, rows: Count, height: int) -> None:
+    def _chunks(self, places: Places, rows: Count, ops: Ops, height: int) -> None:
         first, columns = self._factors.bounds(self._factors.columns)
         stride = self._memory.sums // height // self._widest * self._widest
         depth = self._memory.left // height // VECTOR * VECTOR
@@ -103,7 +92,7 @@ class FewRows:
         def row(inside: Ops, number: SSAValue) -> None:
             def columns(each: Ops, column: Count, present: Count) -> None:
                 here = self._factors.at_row(each, chunk.places, number)
-                here = self._moved(each, here, self._factors.columns, column)
+                here = moved(each, here, self._factors.columns, column)
                 at = self._memory.sum(each, chunk, number, column)
                 value = each.load(self._memory.memory, at, lanes, None)
                 self._factors.finish(each, here, value, lanes, present)
@@ -126,7 +115,7 @@ class FewRows:
         here = factors.at_row(ops, chunk.places, row)
 
         def piece(each: Ops, k: Count, present: Count) -> None:
-            there = self._moved(each, here, factors.axis, k)
+            there = moved(each, here, factors.axis, k)
             made = factors.elements(each, factors.roles.left, there, factors.axis, VECTOR, present)
             each.store(made, self._memory.memory, self._memory.packed(each, chunk, number, k), None)
 
@@ -134,7 +123,7 @@ class FewRows:
 
     def _pack_rows(self, chunk: Chunk, ops: Ops, k: SSAValue) -> None:
         factors = self._factors
-        here = self._moved(ops, chunk.places, factors.axis, k)
+        here = moved(ops, chunk.places, factors.axis, k)
         along = factors.columns if factors.rows is None else factors.rows
         lanes = 0 if factors.rows is None else chunk.height
         made = factors.elements(ops, factors.roles.left, here, along, lanes, chunk.rows)
@@ -172,9 +161,9 @@ class FewRows:
         def columns(inside: Ops, column: Count, present: Count) -> None:
             held = self._memory.load(inside, chunk, column, lanes)
             for number in range(together):
-                here = self._moved(inside, chunk.places, self._factors.axis, k)
-                here = self._moved(inside, here, self._factors.axis, number)
-                here = self._moved(inside, here, self._factors.columns, column)
+                here = moved(inside, chunk.places, self._factors.axis, k)
+                here = moved(inside, here, self._factors.axis, number)
+                here = moved(inside, here, self._factors.columns, column)
                 self._fetch(inside, chunk, here, together, lanes)
                 right = rights.elements(
                     inside, rights.roles.right, here, rights.columns, lanes, present
@@ -191,6 +180,3 @@ class FewRows:
         later = self._factors.later(ops, places, together, chunk.stride)
         apart, right = self._factors.function.machine.fetched, self._factors.roles.right
         self._factors.fetch(ops, right, later, SECOND, lanes, apart)
-
-    def _moved(self, ops: Ops, places: Places, loop: int, distance: Count) -> Places:
-        return {**places, loop: ops.plus(places[loop], distance)}

@@ -17,10 +17,11 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import VECTOR, Factors, spans
+from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.ops import Count, Ops
+from kina.passes.kernels.tiling import LeftBlock
 from kina.passes.kernels.zeros import Watch
 
 Held: TypeAlias = Sequence[SSAValue]
@@ -53,16 +54,9 @@ class Packing:
     watch: Watch | None = None
 
     @property
-    def left_size(self) -> int:
-        """Elements of a block of the left factor."""
-        if self.factors.left_is_along:
-            return self.rows * self._row_size
-        return -(-self.rows // self.height) * self._slot
-
-    @property
-    def _row_size(self) -> int:
-        """Elements from a row to the next one."""
-        return (-(-self.depth // VECTOR) | 1) * VECTOR
+    def left(self) -> LeftBlock:
+        """How a block of the left factor lies."""
+        return LeftBlock(self.factors.left_is_along, self.height, self.rows, self.depth)
 
     @property
     def panel_size(self) -> int:
@@ -73,27 +67,6 @@ class Packing:
     def lanes(self) -> int:
         """Lanes of the vectors that squares are transposed in."""
         return min(VECTOR, self.width // 2)
-
-    @property
-    def _across(self) -> int:
-        """Rows of a tile that lie together, as whole vectors."""
-        return -(-self.height // VECTOR) * VECTOR
-
-    @property
-    def _slot(self) -> int:
-        return self.depth * self._across
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """Elements from a row of a tile to the next one, and from k to k."""
-        return (self._row_size, 1) if self.factors.left_is_along else (1, self._across)
-
-    def tile(self, ops: Ops, room: Room, row: Count) -> Count:
-        """Where a tile begins whose first row is that one of its block."""
-        if self.factors.left_is_along:
-            return ops.plus(room.left, ops.times(row, self._row_size))
-        slot = ops.times(ops.divide(row, self.height), self._slot)
-        return ops.plus(ops.plus(room.left, slot), ops.remainder(row, self.height))
 
     # The left factor: `places` is where the block begins, also along k.
 
@@ -124,10 +97,10 @@ class Packing:
     ) -> Held:
         factors = self.factors
         here = factors.at_row(ops, places, row)
-        start = ops.plus(room.left, ops.times(row, self._row_size))
+        start = ops.plus(room.left, ops.times(row, self.left.row_size))
 
         def piece(inside: Ops, k: Count, present: Count, held: Held) -> Held:
-            there = self._at(inside, here, k)
+            there = moved(inside, here, self.factors.axis, k)
             made = factors.elements(
                 inside, factors.roles.left, there, factors.axis, VECTOR, present
             )
@@ -150,13 +123,13 @@ class Packing:
         held: Held,
     ) -> Held:
         factors = self.factors
-        here = self._at(ops, factors.at_row(ops, places, row), k)
-        start = self.tile(ops, room, row)
+        here = moved(ops, factors.at_row(ops, places, row), factors.axis, k)
+        start, across = self.left.tile(ops, room.left, row), self.left.across
         assert factors.rows is not None
-        made = factors.elements(ops, factors.roles.left, here, factors.rows, self._across, present)
-        later = self._at(ops, here, AHEAD)
-        factors.fetch(ops, factors.roles.left, later, FIRST, self._across)
-        place = ops.plus(start, ops.times(k, self._across))
+        made = factors.elements(ops, factors.roles.left, here, factors.rows, across, present)
+        later = moved(ops, here, self.factors.axis, AHEAD)
+        factors.fetch(ops, factors.roles.left, later, FIRST, across)
+        place = ops.plus(start, ops.times(k, across))
         ops.store(made, room.memory, place, None)
         return self.watch.seen_left(ops, made, k, 1, held) if self.watch else held
 
@@ -179,11 +152,10 @@ class Packing:
     def _columns(
         self, room: Room, places: Places, present: Count, ops: Ops, k: SSAValue, held: Held
     ) -> Held:
-        factors, here = self.factors, self._at(ops, places, k)
-        made = factors.elements(
-            ops, factors.roles.right, here, factors.columns, self.width, present
-        )
-        factors.fetch(ops, factors.roles.right, self._at(ops, here, AHEAD), FIRST, self.width)
+        factors = self.factors
+        here, right = moved(ops, places, factors.axis, k), factors.roles.right
+        made = factors.elements(ops, right, here, factors.columns, self.width, present)
+        factors.fetch(ops, right, moved(ops, here, factors.axis, AHEAD), FIRST, self.width)
         place = ops.plus(room.panel, ops.times(k, self.width))
         ops.store(made, room.memory, place, None)
         return self.watch.seen_right(ops, made, held) if self.watch else held
@@ -196,7 +168,7 @@ class Packing:
 
         def square(inside: Ops, k: Count, here: Count, held: Held) -> Held:
             for first in range(0, self.width, lanes):
-                there = self._at(inside, places, k)
+                there = moved(inside, places, self.factors.axis, k)
                 column = (
                     first
                     if present == self.width
@@ -212,10 +184,6 @@ class Packing:
             return held
 
         return self._pieces(ops, depth, self.factors.depth_of_square(lanes), held, square)
-
-    def _at(self, ops: Ops, places: Places, k: Count) -> Places:
-        axis = self.factors.axis
-        return {**places, axis: ops.plus(places[axis], k)}
 
     def _pieces(self, ops: Ops, depth: Count, size: int, held: Held, body: PieceBody) -> Held:
         """Walks k in pieces, of which the last one may be masked; always in a loop."""

@@ -39,8 +39,8 @@ class RowMemory:
     def __init__(self, factors: Factors, most: int, wide: int) -> None:
         self.factors = factors
         columns = factors.static(factors.columns)
-        self.sums = _room(columns, most, wide)
-        self.left = _room(factors.static(factors.axis), most, VECTOR)
+        self.sums = room_of(columns, most, wide)
+        self.left = room_of(factors.static(factors.axis), most, VECTOR)
         self.room: Room | None = None
         """That of the call."""
 
@@ -91,7 +91,7 @@ class RowMemory:
         return ops.spread(element, lanes)
 
 
-def _room(size: int | None, rows: int, part: int) -> int:
+def room_of(size: int | None, rows: int, part: int) -> int:
     """Elements for so many rows of a size, in whole parts, that stay in the nearest cache."""
     if size is None:
         return ROOM

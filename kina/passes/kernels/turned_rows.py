@@ -18,8 +18,7 @@ from typing import TypeAlias
 from xdsl.dialects import math
 from xdsl.ir import SSAValue
 
-from kina.passes.kernels.factors import Factors, spans
-from kina.passes.kernels.function import Places
+from kina.passes.kernels.factors import Factors, moved, spans
 from kina.passes.kernels.hints import SECOND
 from kina.passes.kernels.ops import Count, Ops
 from kina.passes.kernels.row_memory import Chunk, RowMemory
@@ -42,7 +41,7 @@ class TurnedRows:
         even = known is not None and known % self._lanes == 0
 
         def columns(inside: Ops, column: Count, present: Count) -> None:
-            places = self._moved(inside, chunk.places, self._factors.columns, column)
+            places = moved(inside, chunk.places, self._factors.columns, column)
             held = self._memory.load(inside, chunk, column, self._lanes)
             held = self._down(inside, chunk.at(places), present, depth, held)
             self._memory.store(inside, chunk, column, held)
@@ -64,9 +63,9 @@ class TurnedRows:
     def _turned(self, chunk: Chunk, present: Count, ops: Ops, k: SSAValue, held: Held) -> Held:
         """A square in registers; of several rows by way of memory."""
         factors, size = self._factors, self._square
-        here = self._moved(ops, chunk.places, factors.axis, k)
+        here = moved(ops, chunk.places, factors.axis, k)
         for lane in range(self._lanes):  # The same k of the next columns.
-            later = self._moved(ops, here, factors.columns, self._lanes + lane)
+            later = moved(ops, here, factors.columns, self._lanes + lane)
             factors.fetch(ops, factors.roles.right, later, SECOND, 1)
         if chunk.height > 1:
             return self._stored(ops, chunk, present, k, size, held)
@@ -81,7 +80,7 @@ class TurnedRows:
         if count == 0:
             return held
         factors, lanes, memory = self._factors, self._lanes, self._memory
-        here = self._moved(ops, chunk.places, factors.axis, first)
+        here = moved(ops, chunk.places, factors.axis, first)
         start = memory.scratch(ops)
         for number, right in enumerate(factors.square(ops, here, present, count, lanes)):
             ops.store(right, memory.memory, ops.plus(start, number * lanes), None)
@@ -99,6 +98,3 @@ class TurnedRows:
         ]
         pairs = zip(factors, held, strict=True)
         return [ops.value(math.FmaOp(factor, right, value)) for factor, value in pairs]
-
-    def _moved(self, ops: Ops, places: Places, loop: int, distance: Count) -> Places:
-        return {**places, loop: ops.plus(places[loop], distance)}
