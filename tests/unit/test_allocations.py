@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -113,6 +115,63 @@ def test_a_failed_allocation_is_a_status_and_leaks_nothing(
     assert [held for _, held, _, _ in calls] == [0] * 80
     assert [bool(written) for *_, written in calls] == [False] * needed + [True] * (80 - needed)
     assert [status for status, *_ in calls] == [OUT_OF_MEMORY] * needed + [0] * (80 - needed)
+
+
+FOLD = """let _layer = fn(x: tensor<F32, [N, 64]>, w: tensor<F32, [64, 64]>)
+  -> tensor<F32, [N, 64]> { x.matmul(w).tanh() + x }
+let f = fn(x: tensor<F32, [N, 64]>, w: tensor<F32, [L, 64, 64]>) -> tensor<F32, [N, 64]> {
+  fold(_layer, x, over=[w])
+}"""
+LOADED_WITHOUT_MEMORY = """\
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int inside, left, held;
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void __libc_free(void *p);
+static int refused(void) { return inside && left-- <= 0; }
+void *malloc(size_t n) { return refused() ? NULL : (held += inside, __libc_malloc(n)); }
+void *calloc(size_t n, size_t m) {
+  return refused() ? NULL : (held += inside, __libc_calloc(n, m));
+}
+void free(void *p) { if (p) { held -= inside; __libc_free(p); } }
+typedef int32_t function(int64_t, int64_t, const float *, const float *, float *);
+static float x[100 * 64], w[3 * 64 * 64], y[100 * 64];
+int main(int count, char **names) {
+  void *library = dlopen(names[1], RTLD_NOW);
+  function *f = (function *)dlsym(library, "kina_f");
+  left = atoi(names[2]);
+  inside = 1;
+  int32_t status = f(100, 3, x, w, y);
+  inside = 0;
+  printf("%d %d\\n", (int)status, held);
+  return 0;
+}
+"""
+
+
+def test_a_fold_of_a_loaded_library_may_fail_at_its_first_allocation(tmp_path: Path) -> None:
+    """What threads have of their own in a loaded library is allocated at its first use."""
+    library, executable = tmp_path / "libf.so", tmp_path / "main"
+    (tmp_path / "f.kina").write_text(FOLD)
+    command = [sys.executable, "-m", "kina.cli.main", "build", tmp_path / "f.kina", "-o", library]
+    subprocess.run([*command, "--target", "native"], check=True, capture_output=True)
+    (tmp_path / "main.c").write_text(LOADED_WITHOUT_MEMORY)
+    flags = ["-O0", "-fno-builtin", "-rdynamic", "-o", executable]
+    run(CC, [*flags, tmp_path / "main.c", "-ldl"])
+    environment = {**os.environ, "KINA_NUM_THREADS": "1"}
+    calls: list[tuple[int, ...]] = []
+    for allowed in range(12):
+        command = [executable, library, str(allowed)]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, env=environment
+        )
+        calls.append(tuple(map(int, done.stdout.split())))
+    needed = sum(status == OUT_OF_MEMORY for status, _ in calls)
+    assert 0 < needed < len(calls)
+    assert calls == [(OUT_OF_MEMORY, 0)] * needed + [(0, 0)] * (len(calls) - needed)
 
 
 @BOTH
