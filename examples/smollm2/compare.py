@@ -10,16 +10,15 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from convert import weights_file
 from model import VARIANTS, Greedy, SmolLM2, generate, load
+from rates import rates
 from weights import WeightsError
 
 import kina
@@ -90,18 +89,6 @@ def check_bits(model: SmolLM2, ids: Sequence[int]) -> Iterator[str]:
         for batch in (len(ids), 64, 7):
             yield f"{threads} threads, batches of {batch}: {all_logits(model, ids, batch)}"
         yield f"{threads} threads, decode one by one: {one_by_one(model, ids)}"
-
-
-def rates(work: Callable[[], int], times: int) -> tuple[float, float]:
-    """Tokens per second of wall time and of CPU time; medians."""
-    wall: list[float] = []
-    cpu: list[float] = []
-    for _ in range(times):
-        began, used = time.perf_counter(), time.process_time()
-        count = work()
-        wall.append(count / (time.perf_counter() - began))
-        cpu.append(count / (time.process_time() - used))
-    return statistics.median(wall), statistics.median(cpu)
 
 
 def measure(model: SmolLM2, threads: int) -> Iterator[str]:

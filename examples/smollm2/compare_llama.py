@@ -13,10 +13,8 @@ import ctypes
 import hashlib
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,6 +26,7 @@ from convert import convert, folder, weights_file
 from model import load
 from numpy.typing import NDArray
 from published import FILE, find
+from rates import rates
 
 import kina
 
@@ -141,16 +140,8 @@ class Llama:
         self._seen += len(ids)
 
 
-def rate(work: Callable[[], int], times: int = 3) -> dict[str, float]:
-    """Tokens per second of wall time and of CPU time: the medians."""
-    wall: list[float] = []
-    cpu: list[float] = []
-    for _ in range(times):
-        began, used = time.perf_counter(), time.process_time()
-        count = work()
-        wall.append(count / (time.perf_counter() - began))
-        cpu.append(count / (time.process_time() - used))
-    return {"wall": statistics.median(wall), "cpu": statistics.median(cpu)}
+def _rate(work: Callable[[], int]) -> dict[str, float]:
+    return dict(zip(("wall", "cpu"), rates(work, 3), strict=True))
 
 
 def measured(runner: Runner) -> dict[str, dict[str, float]]:
@@ -167,9 +158,9 @@ def measured(runner: Runner) -> dict[str, dict[str, float]]:
         return WRITTEN
 
     prompt(64)
-    found = {f"prefill {count}": rate(lambda count=count: prompt(count)) for count in LENGTHS}
+    found = {f"prefill {count}": _rate(lambda count=count: prompt(count)) for count in LENGTHS}
     prompt(64)
-    return {**found, "decode": rate(written)}
+    return {**found, "decode": _rate(written)}
 
 
 def ways(runner: Runner) -> dict[str, object]:

@@ -11,6 +11,13 @@ from collections.abc import Iterator
 from kina.backend.targets import LINUX, Target, single_targets
 from kina.backend.toolchain import CC, ZIG, Tool, cross_cc, identity, is_there
 
+# The C files of Kina's must run on every CPU of the architecture, and bring in nothing that starts
+# up. They hand out work and do none. Nothing is thrown through them, and what they call has no
+# tables either.
+C_FLAGS = ("-Os", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra")
+OWN_ATOMICS = "-mno-outline-atomics"
+"""For aarch64: without a library's help."""
+
 
 def linker(target: Target) -> Tool:
     """The tool that compiles C and links for `target`; whoever runs it finds it missing."""

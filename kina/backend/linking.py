@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kina.backend import scratch, zig
 from kina.backend.activity import Step, unwatched
-from kina.backend.linkers import linker
+from kina.backend.linkers import C_FLAGS, OWN_ATOMICS, linker
 from kina.backend.targets import Target
 from kina.backend.toolchain import AR, OBJCOPY, ZIG, run
 
@@ -31,13 +31,7 @@ _LINK_FLAGS = {
     ),
     "darwin": ("-dynamiclib", "-Wl,-undefined,error"),
 }
-# They must run on every CPU of the architecture, and bring in nothing that starts up. They hand out
-# work and do none. Nothing is thrown through them, and what they call has no tables either.
-_C_FLAGS = (
-    *("-Os", "-fPIC", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables"),
-    *("-Wall", "-Wextra"),
-)
-_C_MACHINE_FLAGS = {"x86_64": ("-march=x86-64",), "aarch64": ("-mno-outline-atomics",)}
+_C_MACHINE_FLAGS = {"x86_64": ("-march=x86-64",), "aarch64": (OWN_ATOMICS,)}
 
 
 def compile_c(
@@ -48,7 +42,7 @@ def compile_c(
     if (tool := linker(target)) is ZIG:
         zig.compile_c(source, path, target, defined, step)
         return
-    flags = (*_C_FLAGS, *_C_MACHINE_FLAGS.get(target.machine, ()), *defined)
+    flags = (*C_FLAGS, "-fPIC", *_C_MACHINE_FLAGS.get(target.machine, ()), *defined)
     run(tool, [*flags, "-c", "-o", path, source], step=step)
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from kina.backend import cache_folder, scratch
 from kina.backend.activity import Step, unwatched
 from kina.backend.import_library import import_library
+from kina.backend.linkers import C_FLAGS, OWN_ATOMICS
 from kina.backend.targets import LINUX, MACOS, WASM, WINDOWS, Target
 from kina.backend.toolchain import ZIG, run
 
 _FOLDER = Path(__file__).parent
 _PIC = ("-fPIC",)
-_C_FLAGS = ("-Os", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra")
-_C_MACHINE_FLAGS = {"aarch64": ("-mno-outline-atomics",)}
+_C_MACHINE_FLAGS = {"aarch64": (OWN_ATOMICS,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def compile_c(
 ) -> None:
     """Compile a C file of Kina's to an object for the machine of `target`."""
     more = (*_SYSTEMS[target.system.name].c_flags, *_C_MACHINE_FLAGS.get(target.machine, ()))
-    flags = [*_target(target), *_C_FLAGS, *more, *macros]
+    flags = [*_target(target), *C_FLAGS, *more, *macros]
     _run(["cc", *flags, "-c", "-o", path, source], step)
 
 

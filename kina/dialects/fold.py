@@ -27,7 +27,7 @@ from xdsl.irdl import (
 
 from kina.dialects.base import TENSOR, Value
 from kina.dialects.callee import CalleeUse, FunctionUser, given_sizes, kina_types, symbol
-from kina.dialects.types import IRTensor, from_ir, to_ir
+from kina.dialects.types import IRTensor, from_ir
 from kina.rules.calls import substitute
 from kina.rules.folds import FoldTypes, check_invariant, stack_of
 from kina.rules.parts import RuleError
@@ -126,8 +126,3 @@ class FoldOp(FunctionUser, IRDLOperation):
         stacked = given[len(types.carried) :]
         kept = [types.carried[position] for position in self.kept_values]
         return [*types.carried, *(stack_of(layers, type_) for type_ in [*stacked, *kept])]
-
-
-def fold_results(op: FoldOp, callee: FuncOp) -> list[IRTensor]:
-    """The IR types of the results that a fold of `callee` has."""
-    return [to_ir(type_) for type_ in op.expected_results(callee)]

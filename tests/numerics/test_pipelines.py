@@ -6,7 +6,6 @@ One module holds the programs: a library costs more to build than a function in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,11 +16,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 import kina
+from helpers.settings import arrays, machines
 from kina.backend import lowering
 from kina.backend.options import Options
 from kina.backend.stages import checked
 from kina.frontend.source import Source
-from kina.machine import MACHINES
 
 LOSS = """
 let {name} = fn(x: tensor<F32, [{N}, {D}]>, w: tensor<F32, [{W}]>, t: tensor<I64, [{N}]>)
@@ -101,10 +100,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, kina
     """The programs as each machine runs them."""
     made: dict[str, kina.Module] = {}
     for name, settings in MACHINE_SETTINGS.items():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("KINA_CACHE", str(tmp_path_factory.mktemp("cache")))
-            for known, machine in MACHINES.items():
-                patch.setitem(MACHINES, known, replace(machine, **settings))
+        with machines(settings, tmp_path_factory.mktemp("cache")):
             made[name] = kina.compile(SOURCE)
     yield made
     kina.set_num_threads(None)
@@ -130,12 +126,6 @@ def arguments(name: str, sizes: Mapping[str, int]) -> list[np.ndarray]:
         case _:
             cotangent = [some(b, t)] if name.startswith("d") else []
             return [some(b, t, d), some(d, v), some(v), rng.integers(0, v, (b, t)), *cotangent]
-
-
-def arrays(found: object) -> list[np.ndarray]:
-    """The results of a call: one, or several."""
-    given: list[object] = list(found) if isinstance(found, tuple) else [found]  # pyright: ignore
-    return [np.asarray(each) for each in given]
 
 
 def results(module: kina.Module, name: str, given: list[np.ndarray]) -> list[bytes]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 
 import kina
 from helpers.chained import LETTERS, OTHERS, Chain, chain
-from kina.machine import MACHINES
+from helpers.settings import arrays, bits, machines
 
 SMALL = {"tile_rows": 3, "tile_columns": 8, "tile_depth": 16, "tiles": 2, "few_rows": 1}
 """Small tiles: code that compiles quickly, and many edges."""
@@ -26,25 +24,8 @@ BLOCKS = {
 }
 
 
-@contextmanager
-def machines(settings: Mapping[str, int], cache: Path) -> Generator[None]:
-    """Every machine with some settings."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KINA_CACHE", str(cache))
-        for known, machine in MACHINES.items():
-            patch.setitem(MACHINES, known, replace(machine, **settings))
-        yield
-
-
 def results(module: kina.Module, name: str, given: list[np.ndarray]) -> list[np.ndarray]:
-    found: object = module[name](*given)
-    given_back: list[object] = list(found) if isinstance(found, tuple) else [found]  # pyright: ignore
-    return [np.asarray(each) for each in given_back]
-
-
-def bits(array: np.ndarray) -> np.ndarray:
-    """The bits, every NaN alike."""
-    return np.where(np.isnan(array), np.float32(np.nan), array).view(np.uint32)
+    return arrays(module[name](*given))
 
 
 def check(chains: list[Chain], cache: Path) -> None:

@@ -15,7 +15,7 @@ from kina.passes.builder import Builder
 from kina.passes.export_c import read_checked
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers
-from kina.passes.scheduling.graph import base_of, owner
+from kina.passes.scheduling.graph import owner
 
 
 def pointer_types(op: Invocation) -> Sequence[Attribute]:
@@ -23,11 +23,6 @@ def pointer_types(op: Invocation) -> Sequence[Attribute]:
     callee = SymbolTable.lookup_symbol(op, op.callee)
     assert isinstance(callee, func.FuncOp)
     return callee.function_type.inputs.data[len(op.sizes) :]
-
-
-def is_invoked(value: SSAValue) -> bool:
-    """Whether a call of another function writes a tensor."""
-    return isinstance(owner(base_of(value)), Invocation)
 
 
 def place_results(function: func.FuncOp, buffers: Buffers) -> None:
