@@ -2,77 +2,20 @@
 
 from __future__ import annotations
 
-import random
 import re
-import string
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from functools import cache
-from io import StringIO
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from kina.backend import pipeline
-from kina.cli.opt import main
-from kina.errors import KinaError
-from kina.frontend.check import check
+from helpers.kina_opt import ROOT, Done, fails, opt, opt_text
 from kina.frontend.mlir_text import check_strings
 from kina.frontend.source import Source
 
-ROOT = Path(__file__).parents[2]
-PROGRAMS = sorted([*(ROOT / "examples").rglob("*.kina"), *(ROOT / "tests").rglob("*.kina")])
-IR_FILES = sorted((ROOT / "tests" / "filecheck").rglob("*.mlir"))
-PASSES = (
-    *pipeline.INLINE,
-    *pipeline.TO_LINALG,
-    *pipeline.TO_C,
-    *pipeline.SMALL_FLOATS,
-    *pipeline.SCHEDULE,
-    "canonicalize",
-    "cse",
-)
 PLACED = re.compile(r"[^\n]+:\d+:\d+: error: ")
-
-
-class Done(NamedTuple):
-    """How a run ended."""
-
-    status: object
-    output: str
-    errors: str
-
-
-def opt(*words: str | Path) -> Done:
-    """Run it here; everything but an exit is a failure."""
-    output, errors, status = StringIO(), StringIO(), 0
-    with redirect_stdout(output), redirect_stderr(errors):
-        try:
-            main([str(word) for word in words])
-        except SystemExit as leaving:
-            status = leaving.code
-    return Done(status, output.getvalue(), errors.getvalue())
-
-
-def opt_text(folder: Path, text: str | bytes, *words: str) -> Done:
-    path = folder / "t.mlir"
-    path.write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
-    return opt(path, *words)
-
-
-def fails(done: Done, *parts: str) -> None:
-    assert done.status == 1, done
-    assert not done.output
-    said = [line for line in done.errors.splitlines() if not line.startswith("  ")]
-    assert "\n".join(said).count("error: ") == 1, done.errors
-    assert "Traceback" not in done.errors
-    for part in parts:
-        assert part in done.errors
-
 
 ADD = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}\n"
 
@@ -294,115 +237,3 @@ def test_bad_strings(text: str, start: int) -> None:
     with pytest.raises(ParseError) as caught:
         check_strings(Source("t.mlir", text))
     assert caught.value.span.start == start
-
-
-def is_read_back(folder: Path, text: str) -> None:
-    """The same module; a few operations of schedule-cpu are printed generically only once."""
-    again = opt_text(folder, text)
-    assert (again.status, again.errors) == (0, "")
-    if again.output != text:
-        assert again.output.count("\n") == text.count("\n")
-        assert opt_text(folder, again.output) == again
-
-
-SAMPLED = {
-    *("argmax", "choice", "elementwise", "fold", "gumbel", "kv_cache", "reductions", "scan"),
-    *("shapes", "size_parameters"),
-}
-"""Programs that together make every operation but those of the one below."""
-GRADIENTS = """
-let pick = fn(x: tensor<F32, [V, 3]>, i: tensor<I64, [N]>, t: tensor<I64, [N]>)
-    -> tensor<F32, [N]> {
-  let y = x.gather(i) in
-  let kept = t != 2 in
-  y.take_along_axis(kept.select(t, 0), axis=1) / (y * y).reduce(op=sum, axis=1).sqrt()
-}
-let dpick = reverseMode(pick)
-let flags = fn(x: tensor<F32, [N]>) -> tensor<F32, [N]> { (x > 0).cast(F32) }
-"""
-
-
-def programs() -> Iterator[object]:
-    """Those that are right; most are left to the sweep."""
-    for path in PROGRAMS:
-        with suppress(KinaError):
-            check(Source.read(path))
-            marks = () if path.stem in SAMPLED else pytest.mark.sweep
-            yield pytest.param(path, id=path.stem, marks=marks)
-
-
-def test_every_output_of_gradients_is_an_input(tmp_path: Path) -> None:
-    (tmp_path / "gradients.kina").write_text(GRADIENTS)
-    test_every_output_is_an_input(tmp_path, tmp_path / "gradients.kina")
-
-
-@pytest.mark.parametrize("program", [*programs()])
-def test_every_output_is_an_input(tmp_path: Path, program: Path) -> None:
-    """After the front end and after each pass of the pipeline."""
-    path, before = program, ""
-    for name in ("", *PASSES[:-2]):
-        done = opt(path, "--pass", name)
-        if name == "lower-kina" and "@device" in program.read_text():
-            fails(done, "@device has no code generator")
-            return
-        assert (done.status, done.errors) == (0, ""), name
-        if done.output != before:
-            is_read_back(tmp_path, done.output)
-        path, before = tmp_path / "t.mlir", done.output
-
-
-@cache
-def corpus(*, examples: bool) -> list[str]:
-    """The IR of the tests, and what the passes make of the examples."""
-    parts = [text for path in IR_FILES for text in path.read_text().split("// -----")]
-    for program in sorted((ROOT / "examples").glob("*.kina")) if examples else ():
-        lowered = opt(program, "--pass", "inline-calls,transform-ad,simplify-kina,lower-kina")
-        parts += [done.output for done in (opt(program), lowered) if done.output]
-    return parts
-
-
-_TOKENS = r"""
-" { } ( ) < > [ ] , : = -> -1 0 1 99999999999999999999 i64 f32 bf16 x ? # ! ^bb0 // \
-%0 @f tensor< memref< dense< affine_map< loc( linalg.generic func.func kina.
-"""
-WORDS = [*_TOKENS.split(), "\n", "\r\n", "\t", "\0", "é"]
-
-
-def mutated(text: str, seeded: random.Random) -> str:
-    """`text` with some pieces dropped, doubled, moved or replaced."""
-    for _ in range(seeded.choice([1, 1, 1, 2, 4])):
-        start = seeded.randrange(len(text) or 1)
-        end = start + seeded.choice([1, 1, 2, 5, 20, 100])
-        other = seeded.randrange(len(text) or 1)
-        piece = text[start:end]
-        moved = text[other : other + len(piece)]
-        words = [seeded.choice(WORDS), seeded.choice(text.split() or [""])]
-        character = seeded.choice(string.printable)
-        replacement = seeded.choice(["", piece * 2, moved, character, *words])
-        text = text[:start] + replacement + text[end:]
-    return text
-
-
-def survives(folder: Path, seed: int, *, examples: bool) -> bool:
-    """Whether a mutated module goes through some passes; if not, the message must say where."""
-    seeded = random.Random(seed)
-    text = mutated(seeded.choice(corpus(examples=examples)), seeded)
-    passes = seeded.sample(PASSES, seeded.choice([0, 1, 1, 2, 3]))
-    done = opt_text(folder, text, *(f"--pass={name}" for name in passes))
-    if done.status == 0:
-        is_read_back(folder, done.output)
-        return True
-    fails(done)
-    assert PLACED.match(done.errors), (seed, done.errors)
-    return False
-
-
-def test_mutated_sample(tmp_path: Path) -> None:
-    assert {survives(tmp_path, seed, examples=False) for seed in range(60)} == {True, False}
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("block", range(20))
-def test_mutated(tmp_path: Path, block: int) -> None:
-    seeds = range(100 * block + 100, 100 * block + 200)
-    assert {survives(tmp_path, seed, examples=True) for seed in seeds} == {True, False}
