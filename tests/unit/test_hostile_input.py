@@ -52,12 +52,15 @@ def test_what_is_looked_for_is_found() -> None:
 
 
 def test_memory_is_looked_at() -> None:
+    """Also in a process that one of more memory started."""
     script = (
         "from tools.fuzzing.targets import Finding, tried\n"
         f"try: tried(lambda data: b'x' * (({MEGABYTES} + 50) << 20), b'')\n"
         "except Finding as finding: print(finding.what)\n"
     )
+    held = b"x" * ((MEGABYTES + 100) << 20)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )
+    assert held
     assert done.stdout.startswith("takes ")
