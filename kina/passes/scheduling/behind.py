@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from kina.machine import Machine
 from kina.passes.scheduling.graph import UNIT, Access, Node, node_of, owner
+from kina.passes.scheduling.widening import is_factor, narrower
 
 Parents = Callable[[Operation], list[Operation]]
 
@@ -31,9 +32,12 @@ class Behind:
 
         Reductions and stored values are. So is what fewer iterations compute than read, if it
         rests on a reduction or is costly; and so are computed reads that a reduction would repeat.
+        Of a factor that was widened, what it was before is one.
         """
         if producer.axis is not None or producer.value in self._stored:
             return True
+        if is_factor(reader, access) and narrower(producer, self._cheap) is not None:
+            return False
         if producer.extracts and reader.axis is not None:
             return True
         if shared(producer) and costly(producer, self._cheap) and self.is_row_value(producer):

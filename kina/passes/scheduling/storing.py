@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from kina.machine import Machine
 from kina.passes.scheduling.graph import Node, made_of
+from kina.passes.scheduling.widening import narrowest
 
 _FREE = arith.ConstantOp, linalg.ops.YieldOp
 
@@ -32,7 +33,7 @@ def stored(
         behind.add(node)
         is_shared = len(readers[value]) + (value in wanted) > 1 and len(stages[value]) > 1
         if node.axis is None and (behind.is_too_much(node) if is_shared else behind.is_long(node)):
-            behind.store(value)
+            behind.store(value, narrow=value not in wanted)
     return behind.stored
 
 
@@ -79,10 +80,11 @@ class _Behind:
         operations = node.op.body.block.ops
         self._costs[node.value] = sum(not isinstance(op, _FREE) for op in operations)
 
-    def store(self, value: SSAValue) -> None:
-        """What reads `value` from here on starts anew."""
-        self.stored.add(value)
-        self._depths[value] = 0
+    def store(self, value: SSAValue, *, narrow: bool) -> None:
+        """What reads `value` from here on starts anew; `narrow`: from before it was widened."""
+        kept = narrowest(value, self.nodes, self.machine.cheap) if narrow else value
+        self.stored.add(kept)
+        self._depths[kept] = self._depths[value] = 0
 
     def is_too_much(self, node: Node) -> bool:
         """Whether a value takes more than memory does."""
