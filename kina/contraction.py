@@ -10,15 +10,15 @@ A leaf, used by the type rules, the dialect and the gradients.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from kina.frozen import frozen
 from kina.types import Dim, format_dims
 
 Loops = tuple[int, ...]
 """The loop that walks each axis of a tensor."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Mismatch:
     """Why two shapes have no matrix product: what to blame, the words, and a way out."""
 
@@ -84,7 +84,7 @@ def matmul_loops(left_rank: int, right_rank: int) -> tuple[Loops, Loops]:
     return (*batch, row, summed), (*(batch if right_rank > 2 else ()), summed, column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Contraction:
     """The loops of a contraction whose result has so many axes."""
 

@@ -5,8 +5,9 @@ A leaf: it names MLIR and NumPy types as text, so that reading it loads neither 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from kina.frozen import frozen
 
 
 class Kind(Enum):
@@ -17,7 +18,7 @@ class Kind(Enum):
     BOOL = "bool"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(slots=True, eq=False)
 class DType:
     """One element type of the language: a row of the table, compared by identity."""
 

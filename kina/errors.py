@@ -11,15 +11,16 @@ There is one renderer (`Diagnostic.render`), so every part of Kina reports in th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from kina.frozen import frozen
 
 TAB_WIDTH = 4
 MAX_SHOWN = 160
 """Characters of a source line that a message shows: of a longer one, those around the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Span:
     """A piece of one source line: `line` and `column` count from 1, in characters."""
 
@@ -49,7 +50,7 @@ class Span:
         return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {' ' * len(before)}{marks}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Note:
     """A second remark of a diagnostic: another place, or (without a span) a way to fix it."""
 
@@ -70,7 +71,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Diagnostic:
     """One error or warning: its message, its place if it has one, and notes."""
 

@@ -6,10 +6,12 @@ the same bits (`kina/order.py` is the place for what is part of the language).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from kina.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Dots:
     """Instructions that add up products of small integers within each lane of I32."""
 
@@ -31,7 +33,7 @@ class Dots:
     """Words of a block of rows, whose left factor stays in a core's cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Machine:
     """A processor as kernels see it."""
 

@@ -6,10 +6,11 @@ so an elementwise operation is added in one place (see docs/adding_an_op.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from kina.dtypes import ANY, BOOLS, FREM, INTS, NUMERIC, DType, Kind
+from kina.frozen import frozen
 
 
 class Family(Enum):
@@ -40,7 +41,7 @@ ELEMENTWISE = frozenset(
 """Families of operations that act on elements, one at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Op:
     """One operation: `operands` tensors in, one tensor out."""
 
@@ -98,7 +99,7 @@ class Op:
         return names[dtype.kind]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Reduction:
     """One value of `reduce(op=…)`."""
 

@@ -6,12 +6,13 @@ A leaf shared by the front end, the type rules, the reference and the runtime.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeVar
 
 from kina.dims import Dim, is_symbol, symbols_of
 from kina.dtypes import DType
+from kina.frozen import frozen
 
 
 class Placement(Enum):
@@ -26,7 +27,7 @@ def format_dims(dims: Sequence[Dim]) -> str:
     return f"[{', '.join(map(str, dims))}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class TensorType:
     """`tensor<dtype, [dims], @placement>`."""
 
@@ -62,7 +63,7 @@ class TensorType:
         return f"tensor<{self.dtype}, {format_dims(self.dims)}{place}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Parameter:
     """One tensor that a function takes, or a field of a record; a nested one is `p.wq`."""
 
@@ -70,7 +71,7 @@ class Parameter:
     type: TensorType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class RecordParameter:
     """A record that a function takes, or one within a record."""
 
@@ -82,7 +83,7 @@ Declared = Parameter | RecordParameter
 """A parameter or a field, as a program writes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class RecordType:
     """`type Name = { field: type, … }`: several values under names.
 
@@ -131,7 +132,7 @@ class RecordType:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class TupleType:
     """Several values returned or bound together."""
 
@@ -209,7 +210,7 @@ def records_in(type_: Type) -> tuple[RecordType, ...]:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class SizeParameter:
     """A parameter `name: size`: it binds a symbol and is no tensor."""
 
@@ -226,7 +227,7 @@ def is_private(name: str) -> bool:
     return name.startswith("_")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Signature:
     """The type of a top-level function."""
 

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +21,7 @@ from kina.backend.metadata import Compiled, CompiledFunction
 from kina.backend.options import Options
 from kina.backend.toolchain import TOOLS, identity
 from kina.errors import Diagnostic, KinaError
+from kina.frozen import frozen
 
 IR, META = "kina.mlir", "meta.json"
 _SEAL = "seal"
@@ -29,7 +29,7 @@ _SEAL = "seal"
 _PACKAGE = Path(__file__).parent.parent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Artifact:
     """A compiled program in the cache."""
 

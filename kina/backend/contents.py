@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Operation
 
 from kina.errors import Diagnostic, KinaError, Note
+from kina.frozen import frozen
 from kina.passes.lowering.places import span_of
 
 VARIABLE = "KINA_VERIFY"
 """The environment variable that turns the check on."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Contents:
     """The operations of a stage: those named, and all of the dialects named, but for some."""
 

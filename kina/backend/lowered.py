@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kina.backend.metadata import CompiledFunction
+from kina.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Lowered:
     """A program, or a part of it, after the passes."""
 

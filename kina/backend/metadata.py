@@ -6,11 +6,12 @@ Reading it needs neither xDSL nor the source, so a cached program loads fast.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
 from kina.dtypes import DTYPES
 from kina.errors import Diagnostic, Note, Severity, Span
+from kina.frozen import frozen
 from kina.rules.requirements import Requirement
 from kina.types import (
     Declared,
@@ -29,7 +30,7 @@ FORMAT = 5
 """Raised when the layout of `meta.json` changes; other formats are rebuilt."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class CompiledFunction:
     """One exported function of a library."""
 
@@ -56,7 +57,7 @@ class CompiledFunction:
         return self.signature.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Compiled:
     """What a compiled library says about itself."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import cast
 
 from kina.backend.targets import check_target, single_targets
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
+from kina.frozen import frozen
 
 DEFAULT_PREFIX = "kina_"
 MAX_PREFIX = 63
@@ -23,7 +24,7 @@ class Product(StrEnum):
     OBJECT = "lib.o"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Options:
     """How to compile a program; part of the cache key."""
 

@@ -10,13 +10,13 @@ is silently ignored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from kina.frozen import frozen
 from kina.machine import Machine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Pass:
     """A pass and its options."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaValueError, Note
+from kina.frozen import frozen
 from kina.machine import AVX2, AVX2_VNNI, MACHINES, OLD, SCALAR, SIMD128, USUAL, WIDE, WIDE_VNNI
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -16,7 +16,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 _CPUINFO_KEYS = ("model name", "flags", "CPU part", "Features")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class System:
     """An operating system, or what takes its place."""
 
@@ -44,7 +44,7 @@ SYSTEMS: dict[str, System] = {
 _APPLE = {"aarch64": "arm64"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Clang:
     """What zig's clang is told of a machine for which our own LLVM makes no code."""
 
@@ -53,7 +53,7 @@ class Clang:
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Target:
     """Code of one kind."""
 

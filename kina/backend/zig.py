@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kina.backend import cache_folder, scratch
@@ -18,13 +17,14 @@ from kina.backend.import_library import import_library
 from kina.backend.linkers import C_FLAGS, OWN_ATOMICS
 from kina.backend.targets import LINUX, MACOS, WASM, WINDOWS, Target
 from kina.backend.toolchain import ZIG, run
+from kina.frozen import frozen
 
 _FOLDER = Path(__file__).parent
 _PIC = ("-fPIC",)
 _C_MACHINE_FLAGS = {"aarch64": (OWN_ATOMICS,)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Link:
     """A library to be made."""
 
@@ -39,7 +39,7 @@ class _Link:
 Arguments = list[str | Path]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _System:
     """How zig is told of a system."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kina.backend.build import build
@@ -17,6 +17,7 @@ from kina.cli.programs import is_stdin, read_program
 from kina.cli.progress import compiling
 from kina.cli.warning import WarningMode, show
 from kina.errors import Diagnostic, KinaValueError, Note
+from kina.frozen import frozen
 
 _STATIC = {".a": Product.ARCHIVE, ".o": Product.OBJECT}
 _MEANT = {".so": "shared library", ".a": "static library", ".o": "object file"}
@@ -24,7 +25,7 @@ _MEANT = {".so": "shared library", ".a": "static library", ".o": "object file"}
 _ALSO = {MACOS: (".so",)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Output:
     """The files to write."""
 

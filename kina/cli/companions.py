@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kina.backend.import_library import import_library
@@ -15,11 +14,12 @@ from kina.cli.pkg_config import pkg_config_file
 from kina.errors import Diagnostic, KinaValueError, Note
 from kina.frontend.imports import link
 from kina.frontend.source import Source
+from kina.frozen import frozen
 from kina.runtime.es_module import es_module, typescript
 from kina.runtime.header import header
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Built:
     """A library that was compiled."""
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeVar
 
 from kina.errors import Diagnostic, KinaSyntaxError, Note
 from kina.frontend.source import Extent, Source
+from kina.frozen import frozen
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Hash(NamedTuple):
 Outcome = Equal | Fails | Hash
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Expectation:
     """One test of a function."""
 

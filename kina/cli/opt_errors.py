@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -21,6 +21,7 @@ from kina.errors import Diagnostic, KinaError, Note, Span
 from kina.frontend.mlir_text import too_much
 from kina.frontend.source import Source
 from kina.frontend.xdsl_frontend import ProgramError
+from kina.frozen import frozen
 from kina.passes.lowering.places import span_of
 
 _WORDED = (DiagnosticException, InvalidIRException, UnregisteredConstructException)
@@ -29,7 +30,7 @@ _WORDED = (DiagnosticException, InvalidIRException, UnregisteredConstructExcepti
 _DEBUG = Note("KINA_DEBUG=1 in the environment shows where in the compiler this happened")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Stage:
     """What the driver is doing, and on which module."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, ModuleOp
@@ -11,6 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
 
 from kina.backend.ir_text import show_places
+from kina.frozen import frozen
 
 
 class Place(NamedTuple):
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Pane:
     """A stage of the program."""
 

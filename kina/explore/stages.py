@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kina.backend import codegen, scratch
 from kina.backend.activity import Step
@@ -20,10 +20,11 @@ from kina.frontend.irgen import generate
 from kina.frontend.lexer import tokenize
 from kina.frontend.report import Report
 from kina.frontend.source import Source
+from kina.frozen import frozen
 from kina.types import Signature
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Traffic:
     """A function, and the bytes that it moves and must move, by its symbols."""
 
@@ -32,7 +33,7 @@ class Traffic:
     needed: Terms
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Stages:
     """What the compiler makes of a program, and what it is made from."""
 

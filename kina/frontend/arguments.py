@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kina.errors import Note
 from kina.frontend.ast import (
@@ -18,6 +17,7 @@ from kina.frontend.ast import (
 )
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
+from kina.frozen import frozen
 from kina.types import Declared, Parameter, Signature, leaves
 
 _FOREIGN_NAMES = {
@@ -35,7 +35,7 @@ _POSITIONS = frozenset({"start", "at"})
 """Where along an axis: given by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Shape:
     """The arguments that a callee takes, each at most once."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kina.dtypes import DTYPES, I64
 from kina.frontend.ast import Expr, Identifier, Name
@@ -14,12 +14,13 @@ from kina.frontend.records import Records
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Apply, Constant, Instruction, TakeSize, Value
+from kina.frozen import frozen
 from kina.ops import OPS
 from kina.rules.parts import Attribute
 from kina.types import Dim, Signature, TensorType, format_dims
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Known:
     """A top-level function that calls may name."""
 
@@ -30,7 +31,7 @@ class Known:
     """Where each parameter is declared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Context:
     """The state of checking one function."""
 

@@ -20,6 +20,7 @@ from kina.frontend.typed import (
     TypedFunction,
     Value,
 )
+from kina.frozen import frozen
 from kina.ops import CONTESTS
 from kina.rules.folds import settle
 
@@ -36,7 +37,7 @@ Paths = Mapping[int, Contest]
 """For a value: the parameters that it depends on through a contest, and that contest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Origin:
     """The parameters that a value depends on, and those that it depends on through a contest."""
 

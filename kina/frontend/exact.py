@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import frexp, ldexp
 
 from kina.dtypes import DType
 from kina.frontend.decimals import shown
+from kina.frozen import frozen
 
 MAX_DIGITS = 1000
 """A number with more digits, or a larger exponent, is refused: no dtype reaches that far."""
@@ -32,7 +32,7 @@ class NumberError(Exception):
         self.help = help
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Number:
     """An exact number; a zero knows its sign, as in IEEE 754."""
 
@@ -97,7 +97,7 @@ def _zero_sign(symbol: str, left: Number, right: Number) -> bool:
     return all(term.negative_zero for term in both)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Format:
     precision: int
     """Bits of the significand, the hidden one included."""

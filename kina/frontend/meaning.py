@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Value
+from kina.frozen import frozen
 from kina.types import Declared, RecordType, TensorType, TupleType, Type, declare
 
 
@@ -25,14 +25,14 @@ class Wrong(Enum):
 WRONG = Wrong.WRONG
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class TupleValue:
     """Several values; an item may be a tuple again."""
 
     items: tuple[Meaning, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class RecordValue:
     """The values of a record's fields, in the order of its definition."""
 

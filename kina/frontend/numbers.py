@@ -8,7 +8,6 @@ until a dtype rounds them, once; what is computed is computed in F32.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import copysign, isinf, isnan
 
@@ -16,6 +15,7 @@ from kina.dims import MAX_SIZE, Dim, DimError, add, is_possible, multiply, subtr
 from kina.dtypes import ANY, FREM, DType
 from kina.frontend.exact import Number, NumberError, bounds, combine
 from kina.frontend.source import Extent
+from kina.frozen import frozen
 from kina.ops import BINARY_SYMBOLS, OPS, Family
 
 SPECIAL = ("inf", "nan")
@@ -33,7 +33,7 @@ _WORDS = {name: symbol for symbol, name in BINARY_SYMBOLS.items() if symbol in "
 _COMPUTED = frozenset({Family.UNARY, Family.BINARY, Family.TERNARY})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class NonFinite:
     """An infinity or NaN."""
 
@@ -60,7 +60,7 @@ class NonFinite:
         return f"its least value is {dtype.lowest}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class SizeNumber:
     """A polynomial over sizes, as an exact integer; unlike a dimension it may be negative."""
 
@@ -80,7 +80,7 @@ class SizeNumber:
             raise NumberError(f"{self} is too small for {dtype}: at least {low}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Computed:
     """What an elementwise operation makes of numbers, in F32."""
 

@@ -7,7 +7,6 @@ nothing behind the type checker knows of records but the callers of functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from kina.dtypes import DTYPES
 from kina.errors import Note
@@ -27,6 +26,7 @@ from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong
 from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
 from kina.frontend.typed import Value
+from kina.frozen import frozen
 from kina.ops import OPS
 from kina.rules.calls import substitute
 from kina.rules.parts import RuleError
@@ -38,7 +38,7 @@ MAX_TENSORS = 10_000
 """How many tensors a record may hold, in all records within."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class KnownRecord:
     """A record that types and expressions may name."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kina.frontend.ast import Identifier, Path, Reverse
 from kina.frontend.check_folds import FOLD
@@ -12,6 +11,7 @@ from kina.frontend.discrete import ContestPaths
 from kina.frontend.report import Report
 from kina.frontend.source import Extent
 from kina.frontend.typed import Differentiate, TypedFunction, Value
+from kina.frozen import frozen
 from kina.ops import OPS
 from kina.rules.gradients import cotangent_names, refusal, vjp_operands, vjp_results
 from kina.types import (
@@ -27,7 +27,7 @@ from kina.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Variable:
     """What one entry of `wrt` names: a parameter or a field, and where its tensors stand."""
 

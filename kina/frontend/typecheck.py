@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kina.frontend.ast import (
     Expr,
@@ -27,6 +26,7 @@ from kina.frontend.reverse import ReverseChecker
 from kina.frontend.source import Extent
 from kina.frontend.steps import run
 from kina.frontend.typed import TypedFunction, TypedProgram, Value
+from kina.frozen import frozen
 from kina.types import (
     Parameter,
     RecordType,
@@ -70,7 +70,7 @@ def typecheck(
     return TypedProgram(report.source, tuple(functions), report.warnings(), own=own)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Public:
     """What files see that import a file."""
 

@@ -7,13 +7,13 @@ each with a known type and place, and IR generation only has to write them down.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kina.dims import Dim
 from kina.dtypes import DType
 from kina.errors import Diagnostic
 from kina.frontend.source import Extent, Source
+from kina.frozen import frozen
 from kina.rules.parts import Attribute
 from kina.types import Signature, TensorType, is_private
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kina.frontend.exact import Scalar
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(slots=True, eq=False)
 class Value:
     """One tensor: a parameter or a result of an instruction; compared by identity."""
 
@@ -114,7 +114,7 @@ class FoldFunction(NamedTuple):
 Instruction = Apply | Take | Constant | TakeSize | CallFunction | Differentiate | FoldFunction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class TypedFunction:
     """A function with a body."""
 
@@ -138,7 +138,7 @@ class TypedFunction:
                 yield from instruction.results
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class TypedProgram:
     """A whole checked file, its functions in order."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from kina.errors import Diagnostic, KinaError
@@ -14,11 +13,12 @@ from kina.frontend.report import Report
 from kina.frontend.source import Extent, Source
 from kina.frontend.typecheck import typecheck
 from kina.frontend.typed import TypedProgram
+from kina.frozen import frozen
 from kina.garbage import seldom_collected
 from kina.lsp.names import Definition, Names, collect
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Analysis:
     """A program as far as it can be understood."""
 

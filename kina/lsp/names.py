@@ -40,6 +40,7 @@ from kina.frontend.ast import (
 from kina.frontend.check_folds import FOLD
 from kina.frontend.meaning import Meaning, RecordValue
 from kina.frontend.source import Extent
+from kina.frozen import frozen
 from kina.ops import OPS
 from kina.types import is_private
 
@@ -56,7 +57,7 @@ class Kind(Enum):
     OPERATION = "operation"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(slots=True, eq=False)
 class Definition:
     """Where a name is bound; an operation is bound nowhere."""
 

@@ -7,8 +7,6 @@ results in place and allocates nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import func, tensor
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +21,6 @@ from kina.passes.scheduling.invocations import lower_invocations, place_results
 from kina.passes.scheduling.taken import fill_result
 
 
-@dataclass(frozen=True)
 class AllocateTemporaries(ModulePass):
     """Replace each `tensor.empty` by memory, allocated on entry and freed at the end.
 

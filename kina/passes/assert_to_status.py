@@ -253,7 +253,6 @@ def _rewrite(function: FuncOp, callees: Mapping[str, FuncOp]) -> None:
     function.update_function_type()
 
 
-@dataclass(frozen=True)
 class AssertToStatus(ModulePass):
     """Runs after export-c. Every function returns i32: 0, or n for its n-th check that failed.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -35,6 +34,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from kina.dims import terms_of
+from kina.frozen import frozen
 from kina.passes.builder import Builder
 from kina.passes.derived_sizes import derived
 from kina.status import OUT_OF_MEMORY, STATUS
@@ -47,7 +47,7 @@ ROOM = 2**9
 """An argument exists, so it has less than 2^47 elements; this many times more are fine still."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Size:
     """The number of elements of a tensor: a known factor times run-time sizes."""
 
@@ -131,7 +131,6 @@ def _check_derived(function: FuncOp, op: Operation, dim: str) -> None:
     _check_below(at, total, MAX_SIZE)
 
 
-@dataclass(frozen=True)
 class CheckSizes(ModulePass):
     """Runs after export-c and before assert-to-status."""
 

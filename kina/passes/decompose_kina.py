@@ -8,8 +8,6 @@ rounds to its dtype exactly once. argmax and operations that only move elements 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -71,7 +69,6 @@ def decompose(module: ModuleOp) -> None:
     rewrite(module, _PATTERNS + patterns_for(module, _FAMILIES))
 
 
-@dataclass(frozen=True)
 class DecomposeKina(ModulePass):
     """Rewrites composite and small-float operations (seeds 9 and 17)."""
 

@@ -13,7 +13,6 @@ nothing is added to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, math
@@ -39,7 +38,6 @@ PIECE = 16
 """Lanes of one call: a few registers."""
 
 
-@dataclass(frozen=True)
 class ExpandFma(ModulePass):
     """Replace each `math.fma` by a call."""
 

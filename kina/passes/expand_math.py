@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, math
@@ -65,7 +64,6 @@ def _expand_all(module: builtin.ModuleOp, table: dict[type[Operation], Expansion
         emit.finish(table[type(op)](emit, op))
 
 
-@dataclass(frozen=True)
 class ExpandMath(ModulePass):
     """Expands the scalar float32 functions of `EXPANSIONS`.
 

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
+from kina.frozen import frozen
 from kina.passes.emit import Constants, Emitter
 from kina.passes.retype import retype
 
@@ -25,7 +26,7 @@ F32_INFINITY = 0x7F800000
 F32_QUIET_NAN = 0x7FC00000
 
 
-@dataclass(frozen=True)
+@frozen
 class Format:
     """A binary floating-point format of at most 16 bits, with a sign."""
 

@@ -6,7 +6,6 @@ Nothing is cast any more: where a symbol of the callee meets a known size, the m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import func
@@ -19,13 +18,14 @@ from xdsl.rewriter import Rewriter
 from kina.dialects.invoke import InvokeOp
 from kina.dialects.types import IRTensor
 from kina.dims import substitute
+from kina.frozen import frozen
 from kina.passes.builder import Builder
 from kina.passes.lowering.calls import SIZES
 from kina.passes.lowering.storage import tensor_type
 from kina.types import Dim
 
 
-@dataclass(frozen=True)
+@frozen
 class Callee:
     """What a caller needs to know of a function that lower-kina made."""
 

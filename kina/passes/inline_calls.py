@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -204,7 +203,6 @@ def _copy(op: Operation, values: dict[SSAValue, SSAValue], binding: Mapping[str,
     return copy
 
 
-@dataclass(frozen=True)
 class InlineCalls(ModulePass):
     """Inlines `kina.call` and `func.call` on kina IR; nested calls and several results included.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 
 from kina.errors import Diagnostic, KinaTypeError, Note
+from kina.frozen import frozen
 from kina.passes.decomposition.weights import weight_of
 from kina.passes.lowering.places import span_of
 
@@ -26,7 +26,7 @@ MAX_PROGRAM = 100_000
 """What all functions of a program together may become."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Size:
     """How large a body is."""
 

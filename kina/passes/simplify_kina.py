@@ -8,8 +8,6 @@ whether its selection moves, is used or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -36,7 +34,6 @@ FAMILIES: LazyTable[Patterns] = LazyTable(
 """What concerns an operation that few programs have, beside `PATTERNS`."""
 
 
-@dataclass(frozen=True)
 class SimplifyKina(ModulePass):
     """Runs before and after decompose-kina (seed 9: NLL makes no tensor of log-probabilities).
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -128,7 +127,6 @@ def _specialise(function: FuncOp, sizes: Mapping[str, Dim]) -> None:
     set_requirements(function, needed)
 
 
-@dataclass(frozen=True)
 class SpecialiseSizes(ModulePass):
     """Gives private functions the static sizes that all their callers have."""
 

@@ -6,7 +6,6 @@ LLVM's back end for WebAssembly takes the truths of 32 or 64 lanes together wron
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
@@ -21,7 +20,6 @@ PIECE = 16
 """Lanes of a piece."""
 
 
-@dataclass(frozen=True)
 class SplitMasks(ModulePass):
     """Replace each masked load and store of more lanes by several."""
 

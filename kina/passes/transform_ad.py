@@ -8,7 +8,6 @@ fold. The rules are in `kina/passes/vjp`, one per operation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -81,7 +80,6 @@ def _read_through(call: CallOp | FuncCallOp, callee: FuncOp) -> None:
             result.replace_all_uses_with(same)
 
 
-@dataclass(frozen=True)
 class TransformAd(ModulePass):
     """Expands reverse mode on kina IR, after inline-calls.
 

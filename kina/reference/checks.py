@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from kina.arrays import Array
 from kina.errors import Diagnostic, KinaIndexError, Note, Span
+from kina.frozen import frozen
 from kina.types import format_dims
 
 _SOURCE_NAMES = {"kina.check_indices": "take_along_axis"}
@@ -21,7 +22,7 @@ _SOURCE_NAMES = {"kina.check_indices": "take_along_axis"}
 _WORD = re.compile(r"\w*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Bound:
     """What indices are held against: `0 .. size-1`, the size of `axis` of the values."""
 
@@ -55,7 +56,7 @@ def index_failure(
     return KinaIndexError(Diagnostic(message, _span(op, lines)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Window:
     """What the start of a window is held against."""
 

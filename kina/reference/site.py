@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kina.arrays import Array
 from kina.dtypes import DType
+from kina.frozen import frozen
 from kina.ops import Op
 from kina.rules.parts import Attributes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Site:
     """One application of an operation: what it needs beside its operands."""
 

@@ -6,9 +6,10 @@ Used by the type checker and by the dialect's `kina.fold`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from kina.frozen import frozen
 from kina.rules.calls import bind
 from kina.rules.parts import RuleError
 from kina.types import Dim, TensorType
@@ -16,7 +17,7 @@ from kina.types import Dim, TensorType
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class FoldTypes:
     """The operands of a fold: what goes from layer to layer, what has a layer axis, the rest."""
 

@@ -7,10 +7,10 @@ size below 0: such calls are refused before anything is computed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kina.dims import Dim, evaluate, may_be_negative, subtract, symbols_of, terms_of
 from kina.dtypes import DType
+from kina.frozen import frozen
 from kina.rules.parts import Attributes, axis_of
 from kina.rules.selection import k_of
 from kina.types import TensorType, format_dims
@@ -45,7 +45,7 @@ REDUCTIONS_OF_SOMETHING: Mapping[str, bool] = {
 """The same of what `op=` takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Requirement:
     """A size that a call needs."""
 

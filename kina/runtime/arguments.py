@@ -8,7 +8,6 @@ native byte order, alignment and C order, so that a bare pointer is all that the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ import numpy as np
 from kina.arrays import Array, numpy_dtype
 from kina.dims import MAX_SIZE, evaluate, is_symbol, symbols_of
 from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
+from kina.frozen import frozen
 from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
 from kina.types import (
@@ -36,7 +36,7 @@ _OUT = "out"
 """The keyword that is Python's, whatever a program calls its parameters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Bound:
     """Checked inputs and the size of each symbol."""
 

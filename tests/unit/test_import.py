@@ -15,6 +15,7 @@ PACKAGE = Path(kina.__file__).parent
 
 # Each part may import itself and what stands before it.
 ORDER = (
+    ("frozen",),
     ("errors", "dtypes", "dims", "status", "order", "machine", "philox", "garbage", "lazy"),
     ("types",),
     ("contraction",),

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kina.frozen import frozen
+
 WIDTH = 100
 """The longest line, in characters; what cannot be broken may be longer."""
 STEP = "  "
 """What each level is indented by."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """A place where a line may end; `flat` stands there if it does not."""
 
@@ -26,14 +28,14 @@ class Line:
     """Whether the line always ends here."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """What is on one line, or has each of its own lines broken."""
 
     parts: tuple[Doc, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Indent:
     """What is one level further in."""
 

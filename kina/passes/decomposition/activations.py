@@ -6,12 +6,12 @@ make a NaN, counts as the largest number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi, sqrt
 
 from xdsl.ir import SSAValue
 
 from kina.dialects.base import KinaOp
+from kina.frozen import frozen
 from kina.passes.tensor_builder import TensorBuilder
 
 LARGEST = (2 - 2.0**-23) * 2.0**127
@@ -20,7 +20,7 @@ SLOPE = 2 * sqrt(2 / pi)
 """gelu_tanh is `x * sigmoid(SLOPE * (x + CUBIC * x^3))`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Logistic:
     """What the logistic functions of x are made of."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 
 from xdsl.ir import SSAValue
@@ -12,6 +11,7 @@ from kina.dialects.fibers import LayerNormOp, LogSumExpOp, NormOp, RmsNormOp
 from kina.dialects.functions import SqrtOp
 from kina.dialects.reduce import ReduceKeepOp
 from kina.dialects.shaping import ReshapeOp
+from kina.frozen import frozen
 from kina.passes.expand_math import SUMMED
 from kina.passes.notes import NAN_ELSEWHERE
 from kina.passes.tensor_builder import TensorBuilder, type_of
@@ -22,7 +22,7 @@ SCALE = 2.0**-80
 SMALLEST = 2.0**-126
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Normed:
     """Fibers of a fixed size: `value` is x, or x - mean(x), times `factor`."""
 

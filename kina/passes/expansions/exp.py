@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.emit import Emitter
 from kina.passes.expansions.numbers import ONE, SMALLEST_NORMAL
 from kina.passes.expansions.reduction import (
@@ -30,7 +29,7 @@ EXP_SUBNORMAL = 0xC2AEAC50  # -87.33655
 EXP_POLYNOMIAL = (ONE, ONE, 0x3EFFFFFE, 0x3E2AAA4A, 0x3D2AAC5F, 0x3C091C2B, 0x3AB51E82)
 
 
-@dataclass(frozen=True)
+@frozen
 class Scaling:
     """How exp splits 2^n * p into one factor and the polynomial: 2^(n - shift) * (2^shift * p)."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.emit import Emitter
 from kina.passes.expansions.numbers import ALL_BUT_SIGN, SIGN_BIT
 
@@ -27,7 +26,7 @@ def magic(shift: int) -> int:
     return 0x4B400000 + 127 - shift
 
 
-@dataclass(frozen=True)
+@frozen
 class Reduced:
     """exp(x) - 1 = 2^n * (r + tail) + (2^n - 1), for an x that is split by `reduce`."""
 

@@ -18,13 +18,14 @@ is chosen when the code runs if it is not known before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.factors import VECTOR, Factors, Sums, spans
 from kina.passes.kernels.few_rows import FewRows
 from kina.passes.kernels.function import KernelFunction, Places
@@ -42,7 +43,7 @@ AHEAD = 16
 """How many k before they are read the rows of a panel are asked for."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A panel of a block: how many columns it has, whether that is not all, and which k."""
 

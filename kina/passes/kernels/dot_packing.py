@@ -10,10 +10,10 @@ Beside the left factor lies what makes up for the bias of the right one, one wor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.dot_unit import DotUnit, Words, interleaved, total
 from kina.passes.kernels.factors import Factors, moved, spans
 from kina.passes.kernels.function import Places
@@ -28,7 +28,7 @@ AHEAD = 16
 Word = Callable[[Ops, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
-@dataclass(frozen=True)
+@frozen
 class DotRoom:
     """The memory of a call: the left factor's rows, their corrections, a panel, and a tile."""
 
@@ -39,7 +39,7 @@ class DotRoom:
     tile: Count
 
 
-@dataclass(frozen=True)
+@frozen
 class DotPacking:
     """Packs blocks of `rows` rows or fewer, tiles of `height`, panels of `width`, `depth` words."""
 

@@ -9,13 +9,13 @@ the sums, 128 times the sum of the left factor's elements, is taken off again. A
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerType, f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from kina.dialects.upstream import intrinsic, lane_op
+from kina.frozen import frozen
 from kina.machine import Dots
 from kina.passes.kernels.ops import Count, Ops, bytes_of, element_type, lanes_of, vector_of
 from kina.passes.scheduling.products import group_of
@@ -27,7 +27,7 @@ BIAS = 128
 """What is added to a signed byte to make it an unsigned one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Words:
     """Memory of I32: that of a call, which is shared with kernels of floats."""
 
@@ -50,7 +50,7 @@ class Words:
         ops.store(made, self.memory, at, None)
 
 
-@dataclass(frozen=True)
+@frozen
 class DotUnit:
     """The dot products of a machine for factors of one type."""
 

@@ -17,13 +17,13 @@ Sums are exact modulo 2^32, so no size of a tile or a block can be seen in a res
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.dot_packing import DotPacking, DotRoom
 from kina.passes.kernels.dot_rows import DotRows
 from kina.passes.kernels.dot_unit import DotUnit, Words, order_of
@@ -42,7 +42,7 @@ AHEAD = 16
 """How many words of k before they are read the rows of a panel are asked for."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A panel of a block: where it lies, how many columns and k it has; what came before it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith, vector
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from kina.dialects.upstream import lane_op
+from kina.frozen import frozen
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.ops import Count, Ops, bytes_of, lanes_of, vector_of
@@ -28,7 +28,7 @@ VECTOR = 16
 """Elements that are packed at a time."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Sums:
     """Where sums lie: a buffer, an element of it, and how many there are from row to row."""
 
@@ -43,7 +43,7 @@ WORD = 4
 """Bytes of an element of a square."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Narrow:
     """A leaf whose elements are parts of words."""
 

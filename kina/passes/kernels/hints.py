@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import f16, i16, i64
 from xdsl.ir import SSAValue
 
 from kina.dialects.upstream import fence, prefetch, stream
+from kina.frozen import frozen
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.ops import (
     Count,
@@ -27,7 +27,7 @@ FIRST, SECOND = 3, 2
 """The levels of cache as `memref.prefetch` counts them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Fetch:
     """What a load asks for besides: the place so many elements on, if it is that of this walk.
 

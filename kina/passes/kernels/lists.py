@@ -9,7 +9,6 @@ lower: no two are alike, so any way of keeping the best ones gives the same list
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from kina.frozen import frozen
 from kina.passes.builder import INDEX
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.ops import Count, Ops, element_type
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     place: SSAValue
 
 
-@dataclass(frozen=True)
+@frozen
 class BestList:
     """The list of one row, whose slots are `stride` elements apart from `base` on."""
 

@@ -11,12 +11,12 @@ Packing computes what stands behind a factor (a cast, a scale) once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import FIRST
@@ -32,7 +32,7 @@ AHEAD = 8
 """Iterations from what is read to what is fetched."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """The memory of a call: where the rows of the left factor lie, a panel, and a tile."""
 
@@ -42,7 +42,7 @@ class Room:
     tile: Count
 
 
-@dataclass(frozen=True)
+@frozen
 class Packing:
     """Packs blocks of `rows` rows or fewer, tiles of `height`, panels of `width`, `depth` k."""
 

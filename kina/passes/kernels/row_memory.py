@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.factors import VECTOR, Factors
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.ops import Count, Ops
@@ -16,7 +17,7 @@ ROOM = 8192
 """Elements of sums, and of the left factor, that stay in the nearest cache."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Chunk:
     """Some rows, and how many columns from `places` on; `stride` is from row to row of the sums."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.factors import VECTOR, Factors, SpanBody, spans
 from kina.passes.kernels.ops import Count, Flag, Ops
 
 
-@dataclass(frozen=True)
+@frozen
 class LeftBlock:
     """Where a packed block of the left factor lies, in elements of four bytes.
 

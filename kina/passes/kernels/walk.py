@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.kernels.function import KernelFunction
 from kina.passes.kernels.hints import Hints
 from kina.passes.kernels.ops import Count, Flag, Ops
@@ -32,7 +33,7 @@ StepBody = Callable[[Step, Held], Held]
 """What is done at a step: from what is carried to what is carried on."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Body:
     """What is done with the elements of a step, and how its code is laid out."""
 
@@ -225,7 +226,7 @@ StepAt: TypeAlias = Callable[[Ops, Count, Held], Held]
 """What is done at a place."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Bounds:
     """The steps of a part, and how many elements the last one has."""
 

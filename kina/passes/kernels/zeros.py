@@ -12,12 +12,12 @@ product with +0.0 adds nothing, as long as what it is multiplied by is finite: `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerType, VectorType, f32, i1, i32
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.builder import INDEX
 from kina.passes.kernels.ops import Count, LoopBody, Ops, lanes_of
 
@@ -27,7 +27,7 @@ MAGNITUDE, INFINITY, MINUS_ZERO = 0x7FFFFFFF, 0x7F800000, -(1 << 31)
 """Bits of an F32."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Watch:
     """Looks at what is packed of both factors; `height` rows are a tile."""
 
@@ -86,7 +86,7 @@ class Watch:
         return ops.value(arith.XOrIOp(large, ops.integer(-1, i1)))
 
 
-@dataclass(frozen=True)
+@frozen
 class Passing:
     """The k of a tile: those between which it has something, and then, rarely, the others."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from kina.dtypes import DType
+from kina.frozen import frozen
 from kina.passes.lowering.context import Lowering
 from kina.passes.lowering.generic import Access, Body, generic, whole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Combiner:
     """The scalar operations of a reduction, and its start value."""
 

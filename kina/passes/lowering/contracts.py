@@ -8,7 +8,6 @@ on what changes from layer to layer forbids that, since it may fail after a laye
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.func import CallOp as FuncCallOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -19,6 +18,7 @@ from kina.dialects.call import CallOp
 from kina.dialects.fold import FoldOp
 from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.layout import CheckWindowOp, SliceOp, UpdateOp
+from kina.frozen import frozen
 from kina.passes.inline_calls import USES, callee_name
 
 Pair = tuple[int, int]
@@ -29,7 +29,7 @@ Call = CallOp | FuncCallOp | FoldOp
 _INDICES = (GatherOp, TakeAlongAxisOp, CheckIndicesOp)
 
 
-@dataclass(frozen=True)
+@frozen
 class Contract:
     """One function."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import linalg
@@ -14,10 +13,11 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from kina.dialects.types import IRTensor
+from kina.frozen import frozen
 from kina.passes.builder import Builder
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Access:
     """A tensor, and for each of its axes the loop that indexes it (None: always 0)."""
 

@@ -12,7 +12,6 @@ by several loops, it is called for each part of the range that is one of its inn
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith, scf
@@ -20,6 +19,7 @@ from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Block as Body
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.order import BLOCK
 from kina.passes.builder import INDEX, Builder
 from kina.passes.kernels.ops import Count, Ops
@@ -39,7 +39,7 @@ Call: TypeAlias = Callable[[Ops, Ranges], None]
 """What is done for a range of each of some loops."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """Some of the rows: which stacked matrix, and which of its rows."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from kina.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Bound:
     """A condition on a place: a sum of its coordinates, each times a factor, is not negative."""
 

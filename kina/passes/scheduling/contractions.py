@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects import linalg
 from xdsl.dialects.builtin import f32, i8, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from kina.frozen import frozen
 from kina.machine import Machine
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT
@@ -17,7 +17,7 @@ from kina.passes.scheduling.products import Products, products_of
 from kina.passes.scheduling.space import Space
 
 
-@dataclass(frozen=True)
+@frozen
 class Factor:
     """One factor of the products: the scalar of the stage's body, and what computes it."""
 
@@ -27,7 +27,7 @@ class Factor:
     """The loops that it walks."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Roles:
     """A chain of products whose left factor walks `rows`, and whose right one `columns`.
 

@@ -8,7 +8,6 @@ only a window of the tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TypeAlias, cast
@@ -27,6 +26,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from kina.dialects.invoke import Invocation
+from kina.frozen import frozen
 from kina.passes.derived_sizes import SIZES, named
 from kina.passes.scheduling.combiners import combiner_of, is_chain, is_ordered
 from kina.passes.scheduling.contests import join_of
@@ -40,7 +40,7 @@ Shift: TypeAlias = tuple[Dim, ...]
 """A distance: the sum of a known number and of run-time ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Access:
     """How loops walk a tensor: the loop of each of its dimensions."""
 
@@ -268,7 +268,7 @@ def is_unit_view(op: tensor.ExpandShapeOp | tensor.CollapseShapeOp) -> bool:
     return all(sum(wide[i] != 1 for i in group) <= 1 for group in groups_of(op))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Node:
     """A `linalg.generic` that can be scheduled: elementwise, or one reduced axis.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith, bufferization, linalg, memref, tensor
 from xdsl.ir import Block, Operation, SSAValue
 
+from kina.frozen import frozen
 from kina.machine import Machine
 from kina.order import chunk_of
 from kina.passes.scheduling.behind import Behind
@@ -42,7 +43,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """The iteration space of a kernel: `dims`, of which `axis` is reduced."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl import ir
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.machine import Machine
 from kina.passes.builder import Builder
 from kina.passes.scheduling.buffers import ceil_div, index_of
@@ -30,7 +31,7 @@ from kina.passes.scheduling.work import (
 I1 = IntegerType(1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """The part of a kernel that is asked for, if it is not all: some iterations of some loops.
 

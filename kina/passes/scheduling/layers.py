@@ -12,7 +12,6 @@ writes to where the result belongs:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, func, memref, scf
@@ -22,6 +21,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from kina.dialects.invoke import InvokeLayersOp
 from kina.dialects.pointers import MoveOp
+from kina.frozen import frozen
 from kina.passes.builder import INDEX, Builder
 from kina.passes.located import stamp
 from kina.passes.scheduling.buffers import Buffers, index_of
@@ -34,7 +34,7 @@ from kina.status import OK
 MemRefType = AnyMemRef[Attribute]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stack:
     """Where the layers of a tensor lie: the first one's address, and the bytes of each."""
 
@@ -42,7 +42,7 @@ class _Stack:
     bytes: SSAValue
 
 
-@dataclass(frozen=True)
+@frozen
 class _Carried:
     """Where a carried value lies before all layers, between two, and after the last."""
 
@@ -52,7 +52,7 @@ class _Carried:
     """Its stack if it is kept, else a temporary in turn with `end`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Step:
     """One step of the loop, and where to put what is done while all calls have succeeded."""
 

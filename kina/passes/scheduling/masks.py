@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
@@ -18,6 +17,7 @@ from xdsl.dialects import arith, linalg
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, i1, i64
 from xdsl.ir import Operation, SSAValue
 
+from kina.frozen import frozen
 from kina.passes.scheduling.bounds import NOTHING, Bound, Bounds, along
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, made_of, memory_of, owner
@@ -75,7 +75,7 @@ def _may_take_anything(op: Operation) -> bool:
     return kind in ("arith", "math") and not isinstance(op, TRAPS) and bool(op.results)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Body:
     """What a stage computes of an element, and what is known of where that lies."""
 

@@ -21,6 +21,7 @@ from xdsl.traits import SymbolTable
 
 from kina.dialects.invoke import Invocation, InvokeLayersOp
 from kina.dims import Monomial, Terms, terms_of
+from kina.frozen import frozen
 from kina.passes.derived_sizes import derived
 from kina.passes.scheduling.graph import Dim, canonical_dim, element_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
@@ -48,7 +49,7 @@ def bytes_of(value: SSAValue) -> Size:
     return Size(size.known * element.size, size.factors)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Call:
     """So many calls of a function, with the sizes that it is given."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from kina.frozen import frozen
 from kina.machine import Machine
 from kina.passes.scheduling.graph import Shape, memory_of, shape_of
 from kina.passes.scheduling.kernels import Kernel, Member, Step
@@ -98,7 +99,7 @@ def _named(step: Step) -> Iterator[SSAValue]:
                 yield memory_of(operand)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Group:
     """A pipeline in the making."""
 

@@ -7,17 +7,16 @@ take I8 or I16 as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from kina.frozen import frozen
 from kina.machine import Machine
 from kina.passes.scheduling.fusion import Stage
 
 
-@dataclass(frozen=True)
+@frozen
 class Products:
     """The two factors, before integers were widened, and the type that both are multiplied as."""
 

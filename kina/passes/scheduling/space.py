@@ -9,6 +9,7 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import UNIT, Access, Dim, Shape
 from kina.passes.scheduling.kernels import Frame, Kernel
@@ -16,7 +17,7 @@ from kina.passes.scheduling.kernels import Frame, Kernel
 Loops = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Size:
     """A product of sizes: a known factor and sizes known at run time."""
 
@@ -156,7 +157,7 @@ def space_of(kernel: Kernel) -> Space:
     return Space(sizes, tuple(merged), None if axis == UNIT else axis, carries=kernel.carries)
 
 
-@dataclass(frozen=True)
+@frozen
 class Walk:
     """The dimensions that an access walks, in order; `cut` are those that do not follow on.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import linalg, tensor
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import (
     UNIT,
@@ -27,7 +27,7 @@ Walk: TypeAlias = tuple[tuple[Dim, int | None], ...]
 kernel's frame walks all of it, if one does."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Touched:
     """The memory that a kernel reads and writes, each place with its walk."""
 

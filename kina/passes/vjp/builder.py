@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from kina.frozen import frozen
 from kina.passes.tensor_builder import TensorBuilder, type_of
 from kina.passes.vjp.counting import common, padded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Share:
     """A cotangent, or what one use of a value adds to it."""
 

@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from kina.dialects.callee import SIZE_PARAMETERS, sizes_attribute
+from kina.frozen import frozen
 from kina.passes.inline_calls import USES, callee_name
 from kina.passes.vjp.flow import FloatFlow
 from kina.passes.vjp.prune import prune
@@ -85,7 +86,7 @@ Source = Port | int
 """What a pullback is given, or the number of one of its results."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Pullback:
     """A function from the values at its ports to gradients of some parameters."""
 

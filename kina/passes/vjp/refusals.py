@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from kina.dialects.elementwise import StopGradientOp
 from kina.dialects.reduce import ReductionOp
 from kina.errors import Diagnostic, KinaTypeError
+from kina.frozen import frozen
 from kina.ops import CONTESTS
 from kina.passes.lowering.places import span_of
 from kina.passes.tensor_builder import type_of
@@ -18,7 +19,7 @@ from kina.passes.vjp.flow import Flow
 from kina.rules.gradients import refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class _Origin:
     """The parameters that a value depends on, and those on which it does through an contest."""
 
