@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,3 +51,12 @@ def write_shards(folder: Path, text: bytes, size: int, shard: int) -> None:
                 first = (start + at) % len(text)
                 most = min(BLOCK, length - at)
                 file.write((text[first:] + text * (most // len(text) + 1))[:most])
+
+
+def peak_megabytes() -> int:
+    """The most memory that this process has had, pages of mapped files among it."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what `getrusage` says begins with the peak of the process that started it
+        lines = status.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -7,7 +7,6 @@ The corpus is a folder of files, the model is one of pairs of bytes, counted fro
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from corpus import BLOCK, Block, blocks, write_shards
+from corpus import BLOCK, Block, blocks, peak_megabytes, write_shards
 from numpy.typing import NDArray
 
 import kina
@@ -117,8 +116,7 @@ def main() -> None:
         found = total(on_workers, todo)
     size = sum(block.size for block in todo)
     print(f"{size} bytes: {found} units of 2^-24 nats, {_bits(found, size):.6f} bits per byte")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"this process took {peak} MB at most", file=sys.stderr)
+    print(f"this process took {peak_megabytes()} MB at most", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from corpus import Block
+from corpus import Block, peak_megabytes
 from distributed import Client, LocalCluster, as_completed
 
 Score = Callable[[Block], int]
@@ -42,6 +43,8 @@ def scores(
                 lose_a_worker = False
             yield known.pop(future), value
             future.release()
+        taken = client.run(peak_megabytes, on_error="ignore").values()
+        print(f"a worker took {max(taken, default=0)} MB at most", file=sys.stderr)
     if isinstance(cluster, LocalCluster):
         cluster.close()
 

@@ -46,6 +46,7 @@ def test_total_is_the_same_in_one_process_and_on_a_cluster_that_loses_a_worker(
     killed, result = said.splitlines()
     assert killed.startswith("killing the worker tcp://")
     assert "35 of 35 blocks, 100 %" in progress
+    assert "a worker took " in progress
 
     shards = sorted(folder.iterdir())
     assert [shard.stat().st_size for shard in shards] == [SHARD, SHARD, SIZE - 2 * SHARD]

@@ -1,7 +1,8 @@
 """Many compilations and calls in one process, of which nothing must stay; run as a program.
 
 Prints what was there before and after: the resident kilobytes, the objects that Python's collector
-sees, open files, threads, and the libraries that are mapped.
+sees, open files, threads, child processes, the libraries that are mapped, and files that are no
+entries of the cache. `TMPDIR` and `KINA_CACHE` are folders that nobody else uses.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import gc
 import json
 import os
 import sys
-import threading
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,9 +39,21 @@ def state() -> dict[str, int]:
         "kilobytes": int(resident.split()[1]),
         "objects": len(gc.get_objects()),
         "files": len(os.listdir("/proc/self/fd")),
-        "threads": threading.active_count(),
+        "threads": len(os.listdir("/proc/self/task")),
+        "children": sum(map(_children, Path("/proc/self/task").iterdir())),
         "libraries": maps.count("lib.so"),
+        "left": len(os.listdir(tempfile.gettempdir())) + _unfinished(),
     }
+
+
+def _children(thread: Path) -> int:
+    """The processes that a thread has started and that have not ended or not been waited for."""
+    return len((thread / "children").read_text().split())
+
+
+def _unfinished() -> int:
+    """What lies in the cache and is no entry of it."""
+    return len([name for name in os.listdir(os.environ["KINA_CACHE"]) if "-" in name])
 
 
 def calls() -> Callable[[int], None]:
