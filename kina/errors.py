@@ -137,6 +137,11 @@ class KinaWarning(UserWarning):
         return self.diagnostic.render()
 
 
+def counted(number: int, word: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """All diagnostics, one after the other."""
     return "\n".join(diagnostic.render() for diagnostic in diagnostics)

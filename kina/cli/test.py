@@ -18,7 +18,14 @@ from kina.cli.programs import read_program
 from kina.cli.progress import compiling
 from kina.cli.streams import report
 from kina.dims import evaluate, is_symbol
-from kina.errors import Diagnostic, KinaError, KinaTypeError, KinaValueError, render_all
+from kina.errors import (
+    Diagnostic,
+    KinaError,
+    KinaTypeError,
+    KinaValueError,
+    counted,
+    render_all,
+)
 from kina.frontend.source import Source
 from kina.runtime.arguments import result_shape
 from kina.runtime.loading import load_source
@@ -113,7 +120,7 @@ def _unequal(function: Function, results: Sequence[Array], wanted: list[Value]) 
     type_ = function.type.result
     items = type_.items if isinstance(type_, TupleType) else (type_,)
     if len(wanted) != len(items):
-        return f"gives {len(items)} results, expected {len(wanted)}"
+        return f"gives {counted(len(items), 'result')}, expected {len(wanted)}"
     try:
         leaves_ = [each for item in zip(items, wanted, strict=True) for each in _leaves(*item)]
         pairs = zip(function.type.output_names, results, leaves_, strict=True)
@@ -181,7 +188,9 @@ class _Arguments:
     def _by_name(self, test: Expectation) -> dict[str, Value | Random]:
         names = self._type.names
         if len(test.positional) > len(names):
-            raise KinaValueError(f"{len(test.positional)} arguments, expected {len(names)}")
+            raise KinaValueError(
+                f"{counted(len(test.positional), 'argument')}, expected {len(names)}"
+            )
         found = dict(zip(names, test.positional, strict=False))
         for name, value in test.named.items():
             if name in found or name not in (*names, *self._type.symbols):

@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from kina.dialects.base import TENSOR
 from kina.dialects.types import from_ir
 from kina.dims import Dim, is_normal, is_symbol
+from kina.errors import counted
 from kina.rules.parts import RuleError
 from kina.types import TensorType
 
@@ -101,7 +102,7 @@ def given_sizes(op: Operation, callee: FuncOp) -> dict[str, Dim]:
     """What a call passes for the callee's `size` parameters; a `RuleError` for a wrong number."""
     names, values = size_parameters(callee), op.size_values if isinstance(op, CalleeOp) else ()
     if len(names) != len(values):
-        raise RuleError(f"{len(values)} sizes are given, expected {len(names)}")
+        raise RuleError(f"{counted(len(values), 'size')} given, expected {len(names)}")
     return dict(zip(names, values, strict=True))
 
 

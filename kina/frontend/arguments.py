@@ -35,6 +35,10 @@ _POSITIONS = frozenset({"start", "at"})
 """Where along an axis: given by name."""
 
 
+_BRACKETS = frozenset({"dims", "axes"})
+"""Lists of numbers."""
+
+
 @frozen(slots=True)
 class Shape:
     """The arguments that a callee takes, each at most once."""
@@ -153,6 +157,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
         return f"an argument is given with one `=`: {name}=…"
     if shape.named and not shape.positional:
         return f"the fields of a record are always named: {shape.named[0]}=…"
+    if "over" in shape.named:
+        return "what has a layer axis is a list with a name, over=[…], and so is the rest: with=[…]"
     position = next((name for name in shape.named if name in _POSITIONS), None)
     if position is not None:
         return f"a position is always named: {position}=…"
@@ -160,6 +166,8 @@ def _named_help(shape: Shape, argument: Argument) -> str | None:
         return "the seed is always named: seed=…"
     if "k" in shape.named:
         return "how many is always named: k=…, axis=…"
+    if shape.positional and (last := shape.positional[-1]) in _BRACKETS:
+        return f"the {last} are one list, in brackets: [2, 1]"
     if isinstance(value, NumberExpr | Negate) and "axis" in shape.named:
         named = ", ".join(f"{name}=…" for name in shape.named)
         return f"the axis is always named: {named}"

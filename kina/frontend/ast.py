@@ -249,3 +249,5 @@ class Program(NamedTuple):
     """A whole file."""
 
     items: tuple[Item, ...]
+    imports: tuple[Extent, ...] = ()
+    """The path of each import."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kina.errors import counted
 from kina.frontend.ast import (
     Binary,
     Binding,
@@ -205,7 +206,7 @@ class ExpressionChecker:
             return True
         wanted = f"{expected}, or one for all" if expected > 1 else "1"
         self._report.error(
-            f"{found} values for shape {format_dims(type_.dims)}, expected {wanted}",
+            f"{counted(found, 'value')} for shape {format_dims(type_.dims)}, expected {wanted}",
             node.values[min(expected, found - 1)].extent,
         )
         return False

@@ -46,6 +46,8 @@ class FoldChecker:
         bound = bind_arguments(node, _SHAPE, self._report)
         if bound is None:
             return WRONG
+        if self._is_turned(node, bound):
+            return WRONG
         known = self._block(bound["block"])
         parts: list[list[Given] | None] = []
         for name in ("x", *_SHAPE.named):
@@ -54,6 +56,24 @@ class FoldChecker:
         if known is None or known.signature is None or len(found) < len(parts):
             return WRONG
         return self._apply(node, known, known.signature, found, bound)
+
+    def _is_turned(self, node: Call, bound: Bound) -> bool:
+        """Whether x stands where the function belongs, which is then reported."""
+        x, block = bound["block"], bound["x"]
+        if self._is_function(x) or not isinstance(block, Name) or not self._is_function(block):
+            return False
+        message = f"{FOLD}: x stands before the function, expected the function first"
+        given = ", ".join(f"{name}=[…]" for name in _SHAPE.named if name in bound)
+        shown = x.name if isinstance(x, Name) else "x"
+        help_ = f"write {FOLD}({block.name}, {shown}, {given})"
+        self._report.error(message, node.callee.extent, help=help_)
+        return True
+
+    def _is_function(self, node: ArgumentValue) -> bool:
+        """Whether a name is that of a function, and of no variable."""
+        if not isinstance(node, Name) or node.name not in self._context.known:
+            return False
+        return self._context.scope.find(node.name) is None
 
     def _block(self, node: ArgumentValue) -> Known | None:
         """The function that is named; None after reporting that there is none."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kina.errors import counted
 from kina.frontend.ast import Expr
 from kina.frontend.meaning import RecordValue, flatten
 from kina.frontend.typed import Value
@@ -48,8 +49,8 @@ def check_arguments(signature: Signature, over: int, whole: int) -> None:
         raise RuleError("`over` is empty, expected a tensor with a layer axis")
     if len(signature.declared) != 1 + over + whole:
         raise RuleError(
-            f"{signature.name} takes {len(signature.declared)} arguments, but x, {over} of "
-            f"`over` and {whole} of `with` are given"
+            f"{signature.name} takes {counted(len(signature.declared), 'argument')}, but x, "
+            f"{over} of `over` and {whole} of `with` are given"
         )
     first = signature.declared[0]
     if isinstance(first, RecordParameter):

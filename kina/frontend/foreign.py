@@ -112,6 +112,29 @@ INDEXING = (
 )
 """What to say of `x[i]`."""
 
+_IMPORT = 'a file is imported whole, by its path: import "layers.kina"'
+
+ITEMS: dict[str, str] = {
+    ",": "an import has one path: write the word again",
+    "as": 'what is imported keeps its name: import "layers.kina", then g(x)',
+    **dict.fromkeys(("from", "include", "open", "require", "use", "using"), _IMPORT),
+    "fn": _FUNCTION,
+    "struct": "a record is written `type Name = { field: tensor<F32, [2]> }`",
+    "class": "a record is written `type Name = { field: tensor<F32, [2]> }`",
+}
+"""What to say where a top-level item cannot begin, by the text of the token."""
+
+_TENSOR = "a tensor is written tensor<F32, [2, 3]>"
+
+TYPES: dict[str, str] = {
+    **dict.fromkeys(("Array", "Tensor", "array", "ndarray", "list", "vector"), _TENSOR),
+    "float": "a number is a tensor of rank 0: tensor<F32, []>",
+    "int": "a number is a tensor of rank 0: tensor<I64, []>; a parameter may be a size: `n: size`",
+    "bool": "a truth is a tensor of rank 0: tensor<Bool, []>",
+    "tuple": "a result of several values is written (tensor<F32, [2]>, tensor<I64, []>)",
+}
+"""What to say of an unknown type, by its name."""
+
 SYNTAX: dict[str, str] = {
     "@": "a matrix product is written a.matmul(b)",
     "==": "one `=` follows `let` and a name, or the name of an argument",

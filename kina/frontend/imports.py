@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ class LinkedSource(Source):
         super().__init__(files[-1].name, "\n".join(file.text for file in files))
         self.files = files
         self.imports = imports
-        """Of each file, which ones it imports."""
+        """Of each file, which one each of its imports leads to."""
         self._starts = [0]
         for file in files[:-1]:
             self._starts.append(self._starts[-1] + len(file.text) + 1)
@@ -130,10 +131,10 @@ class _Linker:
         tokens = paths_in(tokenize(source, Report(source)))
         if source.path is not None:
             chain = [*chain, (source.path.resolve(), source)]
-        wanted: dict[int, None] = {}
+        wanted: list[int] = []
         for token in tokens:
             try:
-                wanted[self._follow(token, source, chain)] = None
+                wanted.append(self._follow(token, source, chain))
             except KinaSyntaxError as error:
                 self.problems += error.diagnostics
         self.files.append(source)
@@ -166,7 +167,7 @@ class _Linker:
             raise
         except KinaError as error:
             problem = error.diagnostics[0].message.partition(": ")[2]
-            raise _refuse(source, token, f"{name}: {problem}") from None
+            raise _refuse(source, token, f"{name}: {problem}", _like(target, written)) from None
         self._count(file, token, source)
         file.name = name
         self.known[resolved] = self.read(file, chain)
@@ -199,6 +200,14 @@ def _resolved(target: Path, token: Token, source: Source) -> Path:
         return target.resolve()
     except (OSError, RuntimeError):  # RuntimeError: what Python 3.11 and 3.12 say of such a loop
         raise _refuse(source, token, f"{target}: symbolic links lead in a circle") from None
+
+
+def _like(target: Path, written: str) -> str | None:
+    """The file beside a missing one that may be meant."""
+    beside = [] if target.exists() else [path.stem for path in target.parent.glob("*.kina")]
+    meant = get_close_matches(target.name.removesuffix(".kina"), sorted(beside), n=1)
+    path = (Path(written).parent / f"{meant[0]}.kina").as_posix() if meant else None
+    return f'did you mean import "{path}"?' if path else None
 
 
 def _refuse(source: Source, token: Token, message: str, help: str | None = None) -> KinaSyntaxError:

@@ -79,7 +79,7 @@ _LOOKALIKES = {
     "\u2192": "->", "\u00a0": "a space",
 }  # fmt: skip
 _FOREIGN = {
-    ";": "a binding ends with `in`",
+    ";": "a binding ends with `in`, all else without a mark",
     "#": "a comment starts with `//`",
     "%": "the remainder of integers is written x.rem(y)",
     "^": "there is no power in Kina; exclusive or of the bits of integers is x.bit_xor(y)",
@@ -107,8 +107,8 @@ def tokenize(source: Source, report: Report, base: int = 0) -> list[Token]:
         elif _is_path(token, tokens):
             tokens.append(token._replace(kind=TokenKind.PATH))
         else:
+            _refuse(_GROUPS[index], token, report, tokens)
             tokens.append(token)
-            _refuse(_GROUPS[index], token, report)
     end = tokens[-1].end if tokens else base
     tokens.append(Token(TokenKind.END, "", end))
     return tokens
@@ -121,6 +121,15 @@ def _is_path(token: Token, before: list[Token]) -> bool:
     return len(token.text) > 1 and token.text[0] == token.text[-1] == '"'
 
 
+def _leads_to_path(token: Token) -> bool:
+    return token.kind is TokenKind.PATH or token.text in _IMPORTING
+
+
+_NO_PATH = 'a path stands behind `import`, between two `"`; there are no other strings in Kina'
+_IMPORTING = frozenset({IMPORT, "from", "include", "open", "require", "use", "using"})
+"""Words of this and other languages that a path may follow, with a bracket or a comma between."""
+
+
 _GROUPS = {index: group for group, index in _TOKEN.groupindex.items()}
 _KINDS = {
     index: TokenKind.__members__.get(group, TokenKind.ERROR) for index, group in _GROUPS.items()
@@ -128,8 +137,12 @@ _KINDS = {
 _RIGHT = frozenset(index for index, kind in _KINDS.items() if kind is not TokenKind.ERROR)
 
 
-def _refuse(group: str, token: Token, report: Report) -> None:
+def _refuse(group: str, token: Token, report: Report, before: list[Token]) -> None:
     """Reports a piece of text that is no token; of a run of strange characters, each."""
+    if group == "STRING" and any(map(_leads_to_path, before[-2:])):
+        path = token.text.strip("\"'") or "layers.kina"
+        report.error(_NO_PATH, token.extent, help=f'write import "{path}"')
+        return
     step = 1 if group == "OTHER" else len(token.text)
     places = range(token.start, token.end, step)
     for count, start in enumerate(places):

@@ -337,9 +337,14 @@ class OperationChecker:
         dim = dim_expression(node)
         if dim is not None:
             return resolve_dim(dim, self._context.symbols, self._report)
-        message = f"{op}: the size is not known at compile time, expected for example size=4"
-        self._report.error(message, node.extent)
+        message, help_ = f"{op}: the size is not known at compile time", None
+        if isinstance(node, Negate):
+            message, help_ = f"{op}: the size is below 0", _FROM_THE_END
+        self._report.error(f"{message}, expected for example size=4", node.extent, help=help_)
         return None
+
+
+_FROM_THE_END = "nothing is counted from the end: write how many elements there are, size=T - 1"
 
 
 def _start(meaning: Meaning) -> Dim | None:

@@ -9,19 +9,33 @@ from kina.frontend.lexer import Token, TokenKind
 MAX_NESTING = 32
 """Of the parentheses of a dimension."""
 
+_DIM = "a dimension: an integer of at least 1, a name, or a sum or product of them"
 _NO_DIVISION = (
     "a dimension is made with `+`, `-` and `*`: let a name stand for the smaller size, "
     "and write `2 * H` where the larger one stands"
 )
 
 
-def parse_dims(cursor: Cursor) -> Dims:
-    """`[B, T + 1]`, or `[]` for rank 0."""
+_NO_REST = "no size is left to find: write it, or what makes it up, such as [B * T, D]"
+_NEGATIVE: dict[str, str] = dict.fromkeys(
+    ("transpose", "permute"), "axes are counted from 0, as in [0, 2, 1]"
+)
+"""What to say of -1, by what is called."""
+
+
+def parse_dims(cursor: Cursor, called: str = "") -> Dims:
+    """`[B, T + 1]`, or `[]` for rank 0; an argument of what is `called`."""
     if not cursor.at("["):
         raise cursor.fail("dimensions such as `[2, 3]`")
     opened = cursor.advance()
-    items = tuple(cursor.items(opened, "]", lambda: parse_dim(cursor)))
+    items = tuple(cursor.items(opened, "]", lambda: _item(cursor, called)))
     return Dims(cursor.since(opened.start), items)
+
+
+def _item(cursor: Cursor, called: str) -> DimExpr:
+    if cursor.at("-"):
+        raise cursor.fail(_DIM, help=_NEGATIVE.get(called, _NO_REST))
+    return parse_dim(cursor)
 
 
 def parse_dim(cursor: Cursor, depth: int = 0) -> DimExpr:
@@ -54,7 +68,7 @@ def _factor(cursor: Cursor, depth: int) -> DimExpr:
     if token.kind is TokenKind.NUMBER and token.text.isdigit():
         cursor.advance()
         return Size(token.extent, token.text)
-    raise cursor.fail("a dimension: an integer of at least 1, a name, or a sum or product of them")
+    raise cursor.fail(_DIM)
 
 
 def _in_parentheses(cursor: Cursor, opened: Token, depth: int) -> DimExpr:

@@ -205,7 +205,7 @@ class ExpressionParser:
         arguments = [] if receiver is None else [Argument(None, receiver)]
         while not cursor.at(")"):
             name = self._argument_name()
-            value = yield self._argument(name)
+            value = yield self._argument(callee, name)
             arguments.append(Argument(name, value))
             if not cursor.accept(","):
                 break
@@ -214,11 +214,12 @@ class ExpressionParser:
         start = callee.extent.start if receiver is None else receiver.extent.start
         return Call(cursor.since(start), callee, tuple(arguments))
 
-    def _argument(self, name: Identifier | None) -> Step[ArgumentValue]:
+    def _argument(self, callee: Identifier, name: Identifier | None) -> Step[ArgumentValue]:
         cursor = self._cursor
         if not cursor.at("["):
             return self.expression()
-        return self._items() if name and name.name in _LISTS else parse_dims(cursor)
+        is_list = name is not None and name.name in _LISTS
+        return self._items() if is_list else parse_dims(cursor, callee.name)
 
     def _items(self) -> Steps[Items]:
         """A list of values in brackets."""

@@ -22,6 +22,7 @@ from kina.frontend.ast import (
     SizeExpr,
 )
 from kina.frontend.cursor import Cursor, Panic
+from kina.frontend.foreign import ITEMS
 from kina.frontend.lexer import Token, TokenKind
 from kina.frontend.parse_expressions import ExpressionParser
 from kina.frontend.parse_types import parse_named_type
@@ -51,9 +52,10 @@ class _Parser:
         self._expressions = ExpressionParser(cursor)
 
     def program(self, is_main: bool) -> Program:
+        imports: list[Extent] = []
         while self._cursor.at(IMPORT):
             try:
-                self._import()
+                imports.append(self._import())
             except Panic:
                 self._skip_to_item()
         if is_main and self._cursor.at_end:
@@ -64,14 +66,14 @@ class _Parser:
                 items.append(self._item())
             except Panic:
                 self._skip_to_item()
-        return Program(tuple(items))
+        return Program(tuple(items), tuple(imports))
 
-    def _import(self) -> None:
-        """`import "layers.kina"`; what it says has been followed already."""
+    def _import(self) -> Extent:
+        """The path in `import "layers.kina"`, which has been followed already."""
         self._cursor.advance()
         if not self._cursor.at_kind(TokenKind.PATH):
             raise self._cursor.fail('the path of a file: import "layers.kina"')
-        self._cursor.advance()
+        return self._cursor.advance().extent
 
     def _skip_to_item(self) -> None:
         while self._cursor.skip_to("let", "type") and not self._at_item():
@@ -98,7 +100,7 @@ class _Parser:
         if cursor.at("type"):
             return self._record()
         if not cursor.at("let"):
-            raise cursor.fail(_ITEM, help=_FUNCTION_HELP)
+            raise cursor.fail(_ITEM, help=ITEMS.get(cursor.current.text, _FUNCTION_HELP))
         let = cursor.advance()
         name = cursor.identifier("the name of the function")
         cursor.expect("=", " after the name of the function")

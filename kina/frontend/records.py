@@ -22,6 +22,7 @@ from kina.frontend.ast import (
 )
 from kina.frontend.check_dims import replace_names, resolve_dims
 from kina.frontend.check_types import resolve_type
+from kina.frontend.foreign import TYPES
 from kina.frontend.meaning import WRONG, Meaning, RecordValue, TupleValue, Wrong
 from kina.frontend.numbers import AnyNumber
 from kina.frontend.report import Report
@@ -203,8 +204,15 @@ class Records:
             message = f"`{name.name}` is used as a type before its binding"
             self._report.error(message, name.extent, [note], "a record is defined before its uses")
             return
-        help_ = self._report.suggest(name.name, self.known) or (
-            f"a record is defined by type {name.name} = {{ field: tensor<F32, [2]>, … }}"
+        if name.name == "size":
+            message = "`size` is the type of a parameter only: a size is no value"
+            help_ = "as a value it is a tensor: n.cast(I64), of type tensor<I64, []>"
+            self._report.error(message, name.extent, help=help_)
+            return
+        help_ = (
+            TYPES.get(name.name)
+            or self._report.suggest(name.name, self.known, ("size",))
+            or (f"a record is defined by type {name.name} = {{ field: tensor<F32, [2]>, … }}")
         )
         if name.name in DTYPES:
             help_ = f"a tensor is written tensor<{name.name}, [2, 3]>"

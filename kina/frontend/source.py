@@ -51,6 +51,8 @@ class Source:
         `KinaSyntaxError` for one that is not UTF-8 text.
         """
         name = os.fspath(path)
+        if not name:
+            raise KinaValueError("the path of the program is empty, expected that of a .kina file")
         try:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)

@@ -61,6 +61,9 @@ def typecheck(
         for number in imported:
             visible.functions.update(public[number].functions)
             visible.records.update(public[number].records)
+        for number, path in zip(imported, file.imports, strict=False):
+            if not public[number].functions and not public[number].records:
+                _warn_of_nothing(report, report.source.parts[number][1].name, files[number], path)
         checker = _ProgramChecker(file, report, visible, names, observed)
         checker.check(functions)
         public.append(checker.public)
@@ -68,6 +71,17 @@ def typecheck(
             checker.check_exports()
     own = frozenset(item.name.name for item in files[-1].items)
     return TypedProgram(report.source, tuple(functions), report.warnings(), own=own)
+
+
+def _warn_of_nothing(report: Report, name: str, file: Program, path: Extent) -> None:
+    """A file is imported that has nothing to see."""
+    if file.items:
+        help_ = "names that start with `_` are private to their file"
+    elif file.imports:
+        help_ = "what a file imports is not passed on: import it here"
+    else:
+        help_ = "write its functions, or leave the import out"
+    report.warn(f"{name} has no public function and no public record", path, help_)
 
 
 @frozen(slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.dialects import func
@@ -24,7 +25,7 @@ from kina.dialects.indexing import CheckIndicesOp, GatherOp, TakeAlongAxisOp
 from kina.dialects.internal import InternalOp
 from kina.dialects.layout import CheckWindowOp, SizeOp, SliceOp, UpdateOp
 from kina.dialects.types import from_ir
-from kina.dims import evaluate, is_symbol
+from kina.dims import evaluate, is_derived, is_symbol
 from kina.errors import KinaIndexError
 from kina.ops import OPS
 from kina.reference import ordered as in_order
@@ -39,6 +40,9 @@ _WINDOWED = (SliceOp, UpdateOp, CheckWindowOp)
 _CHECKED = (*_INDEXED, *_WINDOWED)
 _CALLS = (CallOp, func.CallOp)
 _Use = CallOp | func.CallOp | FoldOp
+
+_MOST = 2**60 - 1
+"""Of a size that is computed, and of the elements of a tensor."""
 
 Shape = tuple[int, ...]
 Demand = frozenset[SSAValue]
@@ -139,8 +143,10 @@ class Frame:
 
     def shape(self, value: SSAValue) -> Shape:
         """The shape of a value in this call, computed or not."""
-        dims = from_ir(value.type).dims
-        return tuple(evaluate(dim, self.symbols) for dim in dims)
+        shape = tuple(map(self._size, from_ir(value.type).dims))
+        if prod(size or 1 for size in shape) > _MOST:
+            raise MemoryError(f"no memory holds a tensor of shape {list(shape)}")
+        return shape
 
     def run(self) -> tuple[Array, ...]:
         """Execute; a `KinaIndexError` at the first failed check."""
@@ -203,12 +209,16 @@ class Frame:
         return Window(op.rule_name, op.axis_value, self._size(op.size), within, shape)
 
     def _size(self, dim: Dim) -> int:
-        return evaluate(dim, self.symbols)
+        """A size; one past 2^60 is refused, as a call refuses it."""
+        size = evaluate(dim, self.symbols)
+        if is_derived(dim) and abs(size) > _MOST:
+            raise MemoryError(f"the size {dim} is {size}, at most 2^60 - 1")
+        return size
 
     def _bound(self, op: GatherOp | TakeAlongAxisOp | CheckIndicesOp) -> Bound:
         axis = 0 if isinstance(op, GatherOp) else op.axis_value
         if isinstance(op, CheckIndicesOp):
-            return Bound(axis, evaluate(op.size_value, self.symbols))
+            return Bound(axis, self._size(op.size_value))
         shape = self.shape(op.values)
         return Bound(axis, shape[axis], shape)
 
@@ -219,9 +229,7 @@ class Frame:
             return
         arguments = [self.values.get(operand) for operand in op.operands]
         shapes = [self.shape(operand) for operand in op.operands]
-        sizes = {
-            name: evaluate(size, self.symbols) for name, size in given_sizes(op, target).items()
-        }
+        sizes = {name: self._size(size) for name, size in given_sizes(op, target).items()}
         inner = enter(
             target, arguments, shapes, results, self.lines, self.demands, sizes, self.ordered
         )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from kina.dims import Dim, DimError, is_derived, is_possible, is_symbol, symbols_of
 from kina.dims import substitute as substitute_dim
+from kina.errors import counted
 from kina.rules.parts import RuleError
 from kina.types import TensorType, format_dims
 
@@ -56,7 +57,8 @@ def bind(
     """
     if len(parameters) != len(arguments):
         raise RuleError(
-            f"{callee} takes {len(parameters)} arguments, but {len(arguments)} are given"
+            f"{callee} takes {counted(len(parameters), 'argument')}, "
+            f"but {len(arguments)} {'is' if len(arguments) == 1 else 'are'} given"
         )
     binding: dict[str, Dim] = dict(sizes or {})
     names = called or [f"argument {position + 1}" for position in range(len(arguments))]

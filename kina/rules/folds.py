@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TypeVar
 
+from kina.errors import counted
 from kina.frozen import frozen
 from kina.rules.calls import bind
 from kina.rules.parts import RuleError
@@ -70,8 +71,8 @@ class FoldTypes:
         self.layers()
         if len(parameters) != len(self.all):
             raise RuleError(
-                f"{callee} takes {len(parameters)} arguments, but x, {len(self.over)} of "
-                f"`over` and {len(self.whole)} of `with` are given"
+                f"{callee} takes {counted(len(parameters), 'argument')}, but x, "
+                f"{len(self.over)} of `over` and {len(self.whole)} of `with` are given"
             )
         layer = [layer_of(type_) for type_ in self.over]
         try:
@@ -103,7 +104,7 @@ def check_invariant(
 ) -> None:
     """A `RuleError` unless a layer gives first what it takes first, of the same types."""
     if len(given) < len(carried):
-        raise RuleError(f"{callee} gives {len(given)} results, expected {len(carried)}")
+        raise RuleError(f"{callee} gives {counted(len(given), 'result')}, expected {len(carried)}")
     for position, (before, after) in enumerate(zip(carried, given, strict=False)):
         if before != after:
             raise RuleError(

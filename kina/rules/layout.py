@@ -178,7 +178,19 @@ def check_start(name: str, operand: TensorType, axis: int, size: Dim, start: Dim
         return
     valid = "0 or more" if last is None else f"0 .. {last}" if last else "0"
     window = f"size {size} of axis {axis} of shape {format_dims(operand.dims)}"
-    raise RuleError(f"{name}: {window} from {start} on, expected from {valid}", blame="start")
+    message = f"{name}: {window} from {start} on, expected from {valid}"
+    raise RuleError(message, blame="start", help=_start_help(name, operand.dims[axis], start, last))
+
+
+def _start_help(name: str, dim: Dim, start: Dim, last: Dim | None) -> str | None:
+    """What -1 means elsewhere, where there is room for the window."""
+    if not isinstance(start, int) or start >= 0:
+        return None
+    meant = _difference(dim, -start)
+    rest = None if last is None or meant is None else _difference(last, meant)
+    argument = "at" if name == "update" else "start"
+    fits = not any(size is None or is_negative(size) for size in (meant, rest))
+    return f"nothing is counted from the end{f': here {argument}={meant}' if fits else ''}"
 
 
 def always_fits(dim: Dim, size: Dim, start: Dim) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.arrays import Array, numpy_dtype
 from kina.dims import MAX_SIZE, evaluate, is_symbol, symbols_of
-from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note
+from kina.errors import Diagnostic, KinaTypeError, KinaValueError, Note, counted
 from kina.frozen import frozen
 from kina.runtime.foreign import as_input, as_output
 from kina.runtime.numpy_types import CLEAN, is_clean
@@ -75,7 +75,7 @@ def match(
 ) -> list[object]:
     """The values in the order of the parameters' names; `KinaTypeError` if they do not fit."""
     if len(args) > len(names):
-        raise _wrong_call(signature, f"takes {_count(len(names))}, got {len(args)}")
+        raise _wrong_call(signature, f"takes {counted(len(names), 'argument')}, got {len(args)}")
     positions = {name: position for position, name in enumerate(names)}
     for name in named:
         if name not in positions:
@@ -86,7 +86,7 @@ def match(
     if missing:
         by_position = ("out= takes the array to write: pass parameter 'out' by position",)
         advice = by_position if _OUT in missing else ()
-        problem = f"takes {_count(len(names))}, missing: {_listed(missing)}"
+        problem = f"takes {counted(len(names), 'argument')}, missing: {_listed(missing)}"
         raise _wrong_call(signature, problem, *advice)
     return [*args, *(named[name] for name in names[len(args) :])]
 
@@ -101,10 +101,6 @@ def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _count(number: int) -> str:
-    return "1 argument" if number == 1 else f"{number} arguments"
 
 
 def _wrong_call(signature: Signature, problem: str, *advice: str) -> KinaTypeError:

@@ -136,10 +136,7 @@ class Function:
         try:
             meaning, name = self._program.meaning, self._compiled.name
             return meaning.evaluate(name, bound.inputs, bound.parameters, ordered=ordered)
-        except ValueError as error:
-            # NumPy's word for a size that it cannot make.
-            if "too " not in str(error):
-                raise
+        except MemoryError as error:
             raise MemoryError(f"{self._compiled.name}: reference: {error}") from None
 
     def __call__(self, /, *args: Any, out: Any = None, **named: Any) -> Any:

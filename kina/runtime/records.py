@@ -9,7 +9,7 @@ import keyword
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -75,17 +75,23 @@ def _fields(what: str, record: RecordType, value: Any) -> list[object]:
             return [value[field.name] for field in record.fields]
         except KeyError:
             pass
-    if getattr(value, "kina_record", None) == (record.name, record.names):
+    if getattr(value, _RECORD, None) == (record.name, record.names):
         return list(value)
     if isinstance(value, Mapping):
-        given = cast("Mapping[object, object]", value)
-        _check_names(what, record, given.keys())
-        return [given[name] for name in record.names]
-    held = _attributes(record, value)
-    if not held:
-        raise _no_record(what, record, value)
-    _check_names(what, record, [_back(record, name) for name in held])
-    return [getattr(value, python_name(name)) for name in record.names]
+        given = dict(cast("Mapping[object, object]", value))
+    else:
+        given = {name: getattr(value, name) for name in _attributes(record, value)}
+        if not given:
+            raise _no_record(what, record, value)
+    own = dict(zip(python_names(record.names), record.names, strict=True))
+    # A name of Python's stands for the field, unless that is there by its own name.
+    by_field = {
+        name if name in record.names else own.get(cast(str, name), name): item
+        for name, item in given.items()
+        if name in record.names or own.get(cast(str, name)) not in given
+    }
+    _check_names(what, record, by_field)
+    return [by_field[name] for name in record.names]
 
 
 def _attributes(record: RecordType, value: Any) -> list[str]:
@@ -96,12 +102,10 @@ def _attributes(record: RecordType, value: Any) -> list[str]:
         return [field.name for field in fields(value)]
     if isinstance(value, np.ndarray | np.generic):
         return []
-    return [name for name in map(python_name, record.names) if hasattr(value, name)]
-
-
-def _back(record: RecordType, name: str) -> str:
-    """The field that a Python attribute is for; its own name if it is for none."""
-    return next((field for field in record.names if python_name(field) == name), name)
+    # Every object has attributes that begin with `__`.
+    own = (name for name in record.names if not name.startswith("__"))
+    names = dict.fromkeys((*python_names(record.names), *own))
+    return [name for name in names if hasattr(value, name)]
 
 
 def _check_names(what: str, record: RecordType, given: Any) -> None:
@@ -137,9 +141,24 @@ def pack(type_: Type, values: Iterator[Any]) -> Any:
     return tuple(pack(item, values) for item in type_.items)
 
 
-@cache
-def python_name(name: str) -> str:
-    """What a field is called in Python: leading `_` go to the end, and a keyword gets one."""
+@lru_cache
+def python_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """What the fields of a record are called in Python.
+
+    Leading `_` go to the end, and a keyword gets one; a name that is taken then gets one more.
+    """
+    taken = {name for name in names if _in_python(name) == name}
+    found: list[str] = []
+    for name in names:
+        own = _in_python(name)
+        while own != name and own in taken:
+            own += "_"
+        taken.add(own)
+        found.append(own)
+    return tuple(found)
+
+
+def _in_python(name: str) -> str:
     bare = name.lstrip("_")
     moved = bare + name[: len(name) - len(bare)]
     if not bare or bare[0].isdigit():
@@ -147,18 +166,24 @@ def python_name(name: str) -> str:
     return f"{moved}_" if keyword.iskeyword(moved) else moved
 
 
+_RECORD = "_kina_record"
+"""The attribute of a named tuple that says of which record it is; no field's name begins so."""
+
+
 @lru_cache
 def _class(name: str, names: tuple[str, ...]) -> type[Any]:
     """The named tuple of a record."""
-    made: Any = namedtuple(name.replace(".", "_"), map(python_name, names))  # pyright: ignore[reportUntypedNamedTuple]  # noqa: PYI024
+    shown = name.replace(".", "_")
+    shown += "_" * keyword.iskeyword(shown)
+    made: Any = namedtuple(shown, python_names(names))  # pyright: ignore[reportUntypedNamedTuple]  # noqa: PYI024
     made.__reduce__ = _pickled
     made.__module__ = __name__
-    made.kina_record = name, names
+    setattr(made, _RECORD, (name, names))
     return made
 
 
 def _pickled(self: Any) -> tuple[Any, ...]:
-    return _unpickled, (*self.kina_record, tuple(self))
+    return _unpickled, (*getattr(self, _RECORD), tuple(self))
 
 
 def _unpickled(name: str, names: tuple[str, ...], values: Sequence[Any]) -> Any:

@@ -40,6 +40,8 @@ def test_a_directory(tmp_path: Path) -> None:
 
 
 def test_a_path_with_a_nul_character() -> None:
+    with pytest.raises(KinaValueError, match=r"the path of the program is empty, expected that"):
+        Source.read("")
     with pytest.raises(KinaValueError, match="cannot read the file: embedded null byte"):
         Source.read("a\0b.kina")
 

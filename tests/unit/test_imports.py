@@ -95,6 +95,18 @@ def test_each_file_is_read_once_under_any_of_its_names(folder: Path) -> None:
         ('import "me.kina"\n', "1:8: error: the files import each other: me.kina -> me.kina"),
         ('import "you.kina"\n', "the files import each other: me.kina -> you.kina -> me.kina"),
         ("import layers\n", 'expected the path of a file: import "layers.kina", found name'),
+        ("import layers.kina\n", 'help: a file is imported by its path, before all else: import "'),
+        ("import 'lib/x.kina'\n", '1:8: error: a path stands behind `import`, between two `"`'),
+        ("import 'lib/x.kina'\n", 'help: write import "lib/x.kina"'),
+        ('import "x.kina\n', 'help: write import "x.kina"'),
+        ('import ("x.kina")\n', 'help: write import "x.kina"'),
+        ("from layers import norm\n", 'help: a file is imported whole, by its path: import "'),
+        ("use layers\n", 'help: a file is imported whole, by its path: import "layers.kina"'),
+        ('#include "x.kina"\n', 'help: write import "x.kina"'),
+        ('import "layers.kina" as l\n', "help: what is imported keeps its name: import"),
+        ('import "layers.kina", "b.kina"\n', "help: an import has one path: write the word again"),
+        ('import "layers"\n', 'help: did you mean import "layers.kina"?'),
+        ('import "lib/los.kina"\n', 'help: did you mean import "lib/loss.kina"?'),
         (F + 'import "layers.kina"\n', "2:1: error: imports come first in a file"),
         ('import "layers.kina"\nlet norm = fn' + F[10:], "layers.kina:3:5: note: the first one"),
         ('import "layers.kina"\n' + F.replace("{ x", "{ double(x)"), "unknown function `double`"),
@@ -112,6 +124,24 @@ def test_every_mistake_has_its_place(folder: Path, text: str, message: str) -> N
     with pytest.raises(kina.KinaError) as raised:
         check(Source.read("me.kina"))
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("imported", "help_"),
+    [
+        ("", "write its functions, or leave the import out"),
+        ("// Nothing yet.\n", "write its functions, or leave the import out"),
+        (F.replace("let f", "let _f"), "names that start with `_` are private to their file"),
+        ('import "layers.kina"\n', "what a file imports is not passed on: import it here"),
+    ],
+)
+def test_an_import_of_nothing_is_warned_of(folder: Path, imported: str, help_: str) -> None:
+    (folder / "none.kina").write_text(imported)
+    (folder / "me.kina").write_text('import "layers.kina"\nimport "none.kina"\n' + F)
+    (warning,) = check(Source.read("me.kina")).warnings
+    said = warning.render()
+    assert said.startswith("me.kina:2:8: warning: none.kina has no public function and no public")
+    assert said.endswith(f"help: {help_}")
 
 
 def test_all_bad_imports_show_at_once(folder: Path) -> None:

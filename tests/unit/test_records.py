@@ -144,6 +144,37 @@ def test_results_are_named_tuples(module: kina.Module) -> None:
     np.testing.assert_array_equal(dx, NORM * NORM)
 
 
+TENSOR = "tensor<F32, [1]>"
+WORDS = ("class", "class_", "_x", "x_", "lambda", "None", "count", "index", "self", "_", "_1")
+KEYWORDS = f"""
+type import = {{ {", ".join(f"{word}: {TENSOR}" for word in WORDS)} }}
+type _and = {{ class: import, is: {TENSOR} }}
+let def = fn(if: import, from: _and) -> (import, _and) {{ (if, from) }}
+"""
+
+
+def test_words_of_python_are_names() -> None:
+    """Of records, fields, functions and parameters; a name that is taken gets one `_` more."""
+    function = kina.compile(KEYWORDS, threads=False)["def"]
+    given = {word: np.float32([number]) for number, word in enumerate(WORDS)}
+    outer = {"class": given, "is": given["_x"]}
+    inner, around = function(given, outer)
+    assert inner._fields == (
+        *("class__", "class_", "x__", "x_", "lambda_", "None_", "count", "index", "self"),
+        *("field_", "field_1"),
+    )
+    assert type(inner).__name__ == "import_"
+    assert [float(value[0]) for value in inner] == list(range(len(WORDS)))
+    assert around._fields == ("class_", "is_")
+    again = pickle.loads(pickle.dumps(around))
+    for first in (given, inner, inner._asdict(), SimpleNamespace(**inner._asdict())):
+        for second in (outer, around, again, around._asdict(), SimpleNamespace(**outer)):
+            result, _ = function(**{"from": second, "if": first})
+            assert result._asdict() == inner._asdict()
+    with pytest.raises(KinaTypeError, match=r"'from' misses field 'is' of _and and has .* 'was'"):
+        function(given, {"class": inner, "was": inner.class_})
+
+
 def test_a_result_into_a_record(module: kina.Module) -> None:
     norm, value = np.empty(3, np.float32), np.empty((), np.float32)
     stepped, returned = module.step(LAYER, X, out=({"attention": None, "norm": norm}, value))

@@ -194,6 +194,35 @@ def test_a_result_too_big_for_numpy() -> None:
         huge.reference(x, x, x)
 
 
+SIZES = """
+let plus = fn(x: tensor<I64, [1]>, n: size) -> tensor<I64, [1]> { x + n * n }
+let root = fn(x: tensor<F32, [1]>, n: size) -> tensor<F32, [1]> { x / sqrt(n * n) }
+let start = fn(x: tensor<F32, [1]>, n: size) -> tensor<F32, [1]> {
+  x.slice(axis=0, start=n * n, size=1)
+}
+let many = fn(x: tensor<F32, [1]>, n: size) -> tensor<F32, [n * n]> { x.broadcast([n * n]) }
+let count = fn(x: tensor<I64, [1]>, n: size) -> tensor<I64, []> {
+  iota([n], axis=0).reduce(op=sum, axis=0)
+}
+let cube = fn(x: tensor<I64, [1]>, n: size) -> tensor<I64, []> {
+  x.reshape([1, 1]).broadcast([n, n]).reduce(op=sum, axis=0).reduce(op=sum, axis=0)
+}
+"""
+
+
+def test_sizes_past_all_memory() -> None:
+    """A computed size past 2^60, or more elements: no memory, for a call and for the reference."""
+    module = kina.compile(SIZES, threads=False)
+    for name in module:
+        function = module[name]
+        x = np.ones(1, np.int64 if "I64" in str(function.type.parameters[0].type) else np.float32)
+        for call in (function, function.reference):
+            with pytest.raises(MemoryError, match=f"^{name}: "):
+                call(x, 2**61)
+    assert module.plus.reference(np.ones(1, np.int64), 2**29) == 2**58 + 1
+    assert module.plus(np.ones(1, np.int64), 2**29) == 2**58 + 1
+
+
 def chain(count: int) -> str:
     """A function of `count` parameters: the sum of ten, and the first and the last doubled."""
     one = "tensor<F32, [N]>"

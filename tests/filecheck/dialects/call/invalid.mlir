@@ -8,7 +8,7 @@ func.func @g(%x: tensor<3xf32>) -> tensor<3xf32> {
 
 // -----
 
-// CHECK: call: f takes 1 arguments, but 2 are given
+// CHECK: call: f takes 1 argument, but 2 are given
 func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
   func.return %x : tensor<3xf32>
 }
