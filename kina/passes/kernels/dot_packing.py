@@ -23,8 +23,10 @@ from kina.passes.kernels.tiling import LeftBlock
 from kina.passes.kernels.transposition import transposed
 from kina.passes.scheduling.contractions import Factor
 
-AHEAD = 16
-"""Iterations from what is read to what is fetched."""
+AHEAD = 2
+"""Iterations from what is read to what is fetched: rows a power of two apart meet in a cache."""
+LINES = 2
+"""Lines of columns that are packed together."""
 Word = Callable[[Ops, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
@@ -62,11 +64,13 @@ class DotPacking:
 
     @property
     def panels(self) -> int:
-        """Panels that are packed together: as many as whole lines of columns have."""
+        """Panels that are packed together: as many as some whole lines of columns have."""
         if self.factors.right_is_across:
             return 1
-        line = self.factors.function.machine.line
-        return max(1, line // (self.width * self.factors.least_bytes))
+        together = LINES * self.factors.function.machine.line
+        panels = max(1, together // (self.width * self.factors.least_bytes))
+        columns = self.factors.static(self.factors.columns)
+        return panels if columns is None else min(panels, -(-columns // self.width))
 
     @property
     def panel_size(self) -> int:
@@ -110,29 +114,31 @@ class DotPacking:
     ) -> SSAValue | None:
         """One row, by registers of words; its correction if there is a bias."""
         factors, unit = self.factors, self.unit
-        even = isinstance(depth, int) and depth % unit.elements == 0
 
         def piece(inside: Ops, k: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            made = self._words_of_row(inside, places, k, depth)
             there = moved(inside, places, self.factors.axis, k)
-            left: Count = unit.elements
-            if not even:
-                left = inside.least(inside.minus(depth, k), unit.elements)
-            made = factors.elements(
-                inside, factors.roles.left, there, factors.axis, unit.elements, left
-            )
             later = factors.at_row(inside, there, 1)
             factors.fetch(inside, factors.roles.left, later, FIRST, unit.elements)
-            if not even:
-                zeros = inside.zeros(vector_of(unit.element, unit.elements))
-                mask = inside.mask(left, unit.elements)
-                made = inside.select(mask, unit.packed(inside, made), zeros)
-            made = unit.words(inside, made)
             words.store(inside, made, inside.plus(start, inside.divide(k, unit.group)))
             return [unit.add_left(inside, so_far, made) for so_far in sums]
 
         starts = [unit.zeros(ops)] if unit.is_biased else []
         sums = ops.loop(0, depth, unit.elements, starts, piece)
         return unit.correction(ops, total(ops, sums[0])) if sums else None
+
+    def _words_of_row(self, ops: Ops, places: Places, k: Count, depth: Count) -> SSAValue:
+        """A register of a row; zeros behind the last k."""
+        factors, unit = self.factors, self.unit
+        there = moved(ops, places, factors.axis, k)
+        whole = isinstance(depth, int) and depth % unit.elements == 0
+        left = unit.elements if whole else ops.least(ops.minus(depth, k), unit.elements)
+        made = factors.elements(ops, factors.roles.left, there, factors.axis, unit.elements, left)
+        if not whole:
+            zeros = ops.zeros(vector_of(unit.element, unit.elements))
+            mask = ops.mask(left, unit.elements)
+            made = ops.select(mask, unit.packed(ops, made), zeros)
+        return unit.words(ops, made)
 
     def _across_rows(
         self, ops: Ops, room: DotRoom, places: Places, row: Count, present: Count, depth: Count

@@ -16,7 +16,7 @@ Sums are exact modulo 2^32, so no size of a tile or a block can be seen in a res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from xdsl.dialects import arith
@@ -31,13 +31,15 @@ from kina.passes.kernels.factors import VECTOR, Factors, spans
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import FIRST
 from kina.passes.kernels.kernel import nest
-from kina.passes.kernels.ops import Count, Flag, Ops
+from kina.passes.kernels.ops import Count, Flag, LoopBody, Ops
 from kina.passes.kernels.tiling import each_height, each_of_k, even_part, is_few, later_and_last
 from kina.passes.scheduling.contractions import Roles
 from kina.passes.scheduling.products import depth_of
 
-HEIGHTS = (4, 1)
+HEIGHTS = (8, 4, 2, 1)
 """Rows of the smaller tiles, for what is left of the rows."""
+NEAR = 32
+"""Words of k before the end of a tile that its results are asked for once more."""
 AHEAD = 16
 """How many words of k before they are read the rows of a panel are asked for."""
 
@@ -152,16 +154,28 @@ class DotTiles:
         left = self._packing.left.tile(ops, self._room.left, row)
         words = ops.divide(ops.plus(part.depth, self._unit.group - 1), self._unit.group)
         multiply = partial(self._multiply, left, part.place)
-        self._fetch(ops, self._factors.at_row(ops, places, row), height)
-        held = ops.loop(0, words, 1, self._starts(ops, row, height), multiply)
         here = self._factors.at_row(ops, places, row)
-        if self._is_whole and self._factors.is_plain and part.present == self._width:
-            self._store(ops, here, held)
-            return
+        fetch = partial(self._fetch, places=here, height=height)
+        held = _in_two_turns(ops, words, self._starts(ops, row, height), fetch, multiply)
+        leave = partial(self._leave_all, places=here, part=part, held=held)
+        store = partial(self._store, places=here, held=held)
+        ops.choose(self._is_stored(ops, part), store, leave)
+
+    def _is_stored(self, ops: Ops, part: Part) -> Flag:
+        """Whether a tile goes from its registers to the result, as a whole."""
+        if not (self._is_whole and self._factors.is_plain):
+            return False
+        if isinstance(part.present, SSAValue):
+            return ops.compare("eq", part.present, ops.index(self._width))
+        return part.present == self._width
+
+    def _leave_all(self, ops: Ops, places: Places, part: Part, held: Sequence[SSAValue]) -> None:
+        """A tile through memory of its own."""
         for number, value in enumerate(held):
             at = ops.plus(self._room.tile, number * self._unit.lanes)
             self._room.words.store(ops, value, at)
-        ops.each(0, height, 1, partial(self._leave, here, part))
+        height = len(held) // len(self._registers)
+        ops.each(0, height, 1, partial(self._leave, places, part))
 
     def _store(self, ops: Ops, places: Places, held: Sequence[SSAValue]) -> None:
         """A whole tile that is the result, from its registers."""
@@ -178,7 +192,7 @@ class DotTiles:
         return ops.lanes_of(row, order_of(self._width, self._unit.group))
 
     def _fetch(self, ops: Ops, places: Places, height: int) -> None:
-        """Asks for where the results of a tile will be, as long as it is multiplied."""
+        """Asks for where the results of a tile will be."""
         factors, kernel = self._factors, self.function.kernel
         for stage in kernel.stages:
             if stage.value in kernel.outputs and factors.has_rows(stage):
@@ -212,6 +226,8 @@ class DotTiles:
         later = ops.plus(place, AHEAD * self._width)
         self._factors.hints.fetch(ops, words.memory, later, self._width, FIRST)
         start, made = ops.plus(left, ops.times(k, step)), list[SSAValue]()
+        if len(held) // len(rights) == self._height:
+            self._fetch_next(ops, left, k)
         count = len(rights)
         for number in range(len(held) // count):
             word = words.load(ops, ops.plus(start, number * row), 0)
@@ -222,6 +238,11 @@ class DotTiles:
                 for so_far, right in zip(mine, rights, strict=True)
             ]
         return made
+
+    def _fetch_next(self, ops: Ops, left: Count, k: SSAValue) -> None:
+        """A line for each word: as long as a tile is multiplied, the next one comes."""
+        at = ops.plus(ops.plus(left, self._packing.left.tile_size), ops.times(k, VECTOR))
+        self._factors.hints.fetch(ops, self._room.words.memory, at, VECTOR, FIRST)
 
     def _leave(self, places: Places, part: Part, ops: Ops, number: SSAValue) -> None:
         """What is done with a row of a tile that is in memory now."""
@@ -256,3 +277,30 @@ class DotTiles:
 
 def _whole_steps(size: int, step: int) -> int:
     return -(-size // step) * step
+
+
+def _in_two_turns(
+    ops: Ops,
+    count: Count,
+    starts: Sequence[SSAValue],
+    fetch: Callable[[Ops], None],
+    body: LoopBody,
+) -> list[SSAValue]:
+    """Walks the k of a tile, and asks for where its results will be: first, and again near the end.
+
+    By then what was fetched first has come to the second cache and left the nearest one, which
+    the panel went through.
+    """
+    if isinstance(count, int) and count <= 2 * NEAR:
+        fetch(ops)
+        return ops.loop(0, count, 1, starts, body)
+    turn_from = ops.index(ops.minus(count, ops.least(count, NEAR)))
+
+    def turn(inside: Ops, number: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        fetch(inside)
+        is_first = inside.compare("eq", number, inside.index(0))
+        low = inside.select(is_first, inside.index(0), turn_from)
+        high = inside.select(is_first, turn_from, inside.index(count))
+        return inside.loop(low, high, 1, held, body)
+
+    return ops.loop(0, 2, 1, starts, turn)

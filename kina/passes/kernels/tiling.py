@@ -50,6 +50,11 @@ class LeftBlock:
         return self.depth * self.across
 
     @property
+    def tile_size(self) -> int:
+        """Elements of a whole tile."""
+        return self.height * self.row_size if self.is_along else self._slot
+
+    @property
     def steps(self) -> tuple[int, int]:
         """Elements from a row of a tile to the next one, and from one to the next of k."""
         return (self.row_size, 1) if self.is_along else (1, self.across)
