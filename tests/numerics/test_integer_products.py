@@ -24,6 +24,11 @@ SOURCE = "".join(
     f"{{ {left}.cast(I32).matmul({right}.cast(I32)) }}\n"
     for name, (x, w, left, right) in TURNED.items()
 )
+LINES = """
+let lines = fn(x: tensor<I8, [32, 512]>, w: tensor<I8, [512, 384]>) -> tensor<I32, [32, 384]> {
+  x.cast(I32).matmul(w.cast(I32))
+}
+"""
 OTHERS = """
 let words = fn(x: tensor<I16, [M, K]>, w: tensor<I8, [K, N]>) -> tensor<I32, [M, N]> {
   x.cast(I32).matmul(w.cast(I32))
@@ -80,7 +85,7 @@ def check(function: kina.Function, x: np.ndarray, w: np.ndarray, layout: str = "
 @pytest.fixture(scope="module")
 def shared() -> Iterator[kina.Module]:
     """Those that threads may share."""
-    yield kina.compile(SOURCE)
+    yield kina.compile(SOURCE + LINES)
     kina.set_num_threads(None)
 
 
@@ -103,6 +108,17 @@ def test_large_ones_on_threads(shared: kina.Module, threads: int) -> None:
         x, w = random((rows, depth), np.int8), random((depth, columns), np.int8)
         check(shared["nn"], x, w)
         check(shared["nt"], x, w, "nt")
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_a_share_of_the_columns_ends_where_it_does(shared: kina.Module, threads: int) -> None:
+    """Columns that all together are whole lines, and those of a thread are not."""
+    kina.set_num_threads(threads)
+    x, w = random((32, 512), np.int8), random((512, 384), np.int8)
+    held = np.full((34, 384), 77, np.int32)
+    shared["lines"](x, w, out=held[1:33])
+    np.testing.assert_array_equal(held[1:33], x.astype(np.int32) @ w)
+    assert (held[[0, 33]] == 77).all()
 
 
 def test_words_and_results_that_wrap(module: kina.Module) -> None:

@@ -123,7 +123,8 @@ class DotTiles:
         self._packing.pack_left(ops, self._room, here, rows, depth)
         first, columns = factors.bounds(factors.columns)
         wide = self._packing.panels * self._width
-        even = (factors.static(factors.columns) or 1) % wide == 0
+        is_whole = factors.columns not in self.function.space.ranged
+        even = is_whole and (factors.static(factors.columns) or 1) % wide == 0
 
         def panels(inside: Ops, column: Count, present: Count) -> None:
             there = {**here, factors.columns: column}
