@@ -58,7 +58,16 @@ class Machine:
     line: int = 64
     """Bytes of a cache line."""
     fetched: int = 128
-    """Bytes that the second-level cache fetches together."""
+    """Bytes of a long row of weights of which one line is fetched: processors see what is next."""
+    short_row: int = 6 << 10
+    """Bytes of a row of weights up to which several rows together look like no stream to a
+    processor: they are read one by one, or every line is fetched."""
+    near: int = 1 << 19
+    """Bytes of weights that may be in a core's cache, where streams do not matter."""
+    rows_ahead: int = 16 << 10
+    """Bytes at least from weights in short rows to what is fetched with them, by whole rows."""
+    far: int = 2 << 10
+    """Bytes along a row of weights from what is read to what is fetched, elsewhere."""
     streamed: int = 8 << 20
     """Bytes of a result that a core's cache has no use for: it is written past the caches."""
     long_row: int = 1024

@@ -20,6 +20,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from kina.passes.kernels.ahead import Ahead
 from kina.passes.kernels.dot_packing import DotPacking, DotRoom
 from kina.passes.kernels.dot_unit import DotUnit, Words, interleaved, order_of
 from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
@@ -40,6 +41,7 @@ class DotRows:
 
     def __init__(self, factors: Factors, unit: DotUnit, packing: DotPacking) -> None:
         self._factors, self._unit, self._packing = factors, unit, packing
+        self._ahead = Ahead(factors)
         few = factors.function.machine.few_rows
         known = factors.static(factors.rows)
         needed = sum(height < few for height in HEIGHTS) + 1
@@ -214,8 +216,7 @@ class DotRows:
                 place = ops.least(place, last)
             here = moved(ops, chunk.places, factors.axis, place)
             here = moved(ops, here, factors.columns, column)
-            later = factors.later(ops, here, TOGETHER * unit.group, chunk.stride)
-            factors.fetch(ops, factors.roles.right, later, SECOND, self._wide)
+            self._ahead.fetch(ops, here, TOGETHER * unit.group, self._wide, chunk.stride)
             made = factors.elements(
                 ops, factors.roles.right, here, factors.columns, self._wide, present
             )

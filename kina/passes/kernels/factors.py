@@ -37,8 +37,6 @@ class Sums:
     stride: Count
 
 
-FAR = 2048
-"""Bytes of a row from what is read to what is fetched."""
 WORD = 4
 """Bytes of an element of a square."""
 
@@ -118,17 +116,6 @@ class Factors:
         if self.rows is None:
             return places
         return moved(ops, places, self.rows, row)
-
-    def later(self, ops: Ops, places: Places, rows: int, width: int) -> Places:
-        """What is read later where a chunk of so many columns is read some rows at a time.
-
-        The same columns of the next rows, or where a chunk is a part of each row, the next columns.
-        """
-        columns = self.static(self.columns)
-        if columns is not None and columns <= width:
-            return moved(ops, places, self.axis, rows)
-        far = FAR // self.least_bytes
-        return moved(ops, places, self.columns, far)
 
     @property
     def least_bytes(self) -> int:

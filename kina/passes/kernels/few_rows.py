@@ -19,9 +19,9 @@ from functools import partial
 from xdsl.dialects import math
 from xdsl.ir import SSAValue
 
+from kina.passes.kernels.ahead import Ahead
 from kina.passes.kernels.factors import VECTOR, Factors, moved, spans
 from kina.passes.kernels.function import Places
-from kina.passes.kernels.hints import SECOND
 from kina.passes.kernels.ops import Count, Ops
 from kina.passes.kernels.packing import Room
 from kina.passes.kernels.row_memory import Chunk, RowMemory
@@ -47,6 +47,7 @@ class FewRows:
         most = max(fitting, default=1)
         self._widest = self._wide if factors.least_bytes > 2 else 2 * self._wide
         self._memory = RowMemory(factors, most, self._widest)
+        self._ahead = Ahead(factors)
         self._turned = TurnedRows(factors, self._memory, self._lanes)
         self.size = self._memory.size + self._turned.size
         self._even = factors.static(factors.columns) or 1
@@ -138,11 +139,17 @@ class FewRows:
         if self._factors.right_is_across:
             self._turned.block(ops, chunk, depth)
             return
-        together = HEIGHTS[chunk.height]
+        together = self._together(chunk.height)
         rest = ops.remainder(depth, together)
         done = ops.minus(depth, rest)
         for first, count, step in ((0, done, together), (done, rest, 1)):
             ops.each(first, count, step, partial(self._along, chunk, step))
+
+    def _together(self, height: int) -> int:
+        """How many k; one row reads short rows one by one, unless sums take longer than that."""
+        if height > 1 or not self._ahead.is_short:
+            return HEIGHTS[height]
+        return 1 if self._factors.least_bytes > 1 else 2
 
     def _is_even(self, lanes: int) -> bool:
         columns = self._factors.static(self._factors.columns)
@@ -164,7 +171,7 @@ class FewRows:
                 here = moved(inside, chunk.places, self._factors.axis, k)
                 here = moved(inside, here, self._factors.axis, number)
                 here = moved(inside, here, self._factors.columns, column)
-                self._fetch(inside, chunk, here, together, lanes)
+                self._ahead.fetch(inside, here, together, lanes, chunk.stride)
                 right = rights.elements(
                     inside, rights.roles.right, here, rights.columns, lanes, present
                 )
@@ -175,8 +182,3 @@ class FewRows:
             self._memory.store(inside, chunk, column, held)
 
         spans(ops, 0, chunk.columns, lanes, columns, even=self._is_even(lanes))
-
-    def _fetch(self, ops: Ops, chunk: Chunk, places: Places, together: int, lanes: int) -> None:
-        later = self._factors.later(ops, places, together, chunk.stride)
-        apart, right = self._factors.function.machine.fetched, self._factors.roles.right
-        self._factors.fetch(ops, right, later, SECOND, lanes, apart)
