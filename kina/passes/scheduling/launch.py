@@ -16,12 +16,14 @@ from kina.passes.builder import Builder
 from kina.passes.scheduling.buffers import ceil_div, index_of
 from kina.passes.scheduling.callee import Callee, Caller, Ranges
 from kina.passes.scheduling.contractions import roles_of
+from kina.passes.scheduling.grid import Grid, Side, grid_of
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.pieces import Part, Split
 from kina.passes.scheduling.space import Size, Space, space_of
 from kina.passes.scheduling.team import Team
 from kina.passes.scheduling.work import (
     grain_of,
+    is_grid,
     may_be_worth,
     shared_loops,
     threads_for,
@@ -157,9 +159,10 @@ class Launch:
             self._at.append(self._call(self._whole, zero))
             return
         units = {loop: self._units(loop) for loop in self._shared}
-        most = next(iter(units.values()))
-        for count in units.values():
-            most = self._at.value(arith.MaxUIOp(most, count))
+        join = arith.MuliOp if is_grid(self._space, self._shared) else arith.MaxUIOp
+        most, *others = units.values()
+        for count in others:
+            most = self._at.value(join(most, count))
         # One row is nothing to share.
         want = self._at.value(
             arith.MinUIOp(threads_for(self._work, self._caller.machine, self._at), most)
@@ -184,29 +187,65 @@ class Launch:
     def _parallel(
         self, want: SSAValue, units: dict[int, SSAValue], most: SSAValue, zero: SSAValue
     ) -> None:
-        """At most `want` threads do the kernel, each its share of one loop."""
-        chosen = self._longest(units, most)
+        """At most `want` threads do the kernel, each its share of one loop, or of two."""
+        if self._callee.has_workspace:  # one for each thread that there was on entry
+            want = self._at.value(arith.MinUIOp(want, self._caller.team))
         team = Team(self._caller)
-        ranges = dict(self._whole)
-        for loop, count in units.items():
-            first, length = self._share(team, loop, count)
-            if chosen:
-                first = team.select(chosen[loop], first, zero)
-                length = team.select(chosen[loop], length, self._whole[loop][1])
+        if is_grid(self._space, self._shared):
+            grid = self._grid(want, units)
+            want, shares = grid.size(self._at), self._of_grid(team, grid, units)
+        else:
+            shares = self._of_longest(team, units, most, zero)
+        for loop, (first, length) in shares.items():
             if loop in self._block.ranges:
                 first = team.value(arith.AddiOp(self._whole[loop][0], first))
-            ranges[loop] = first, length
+            shares[loop] = first, length
+        ranges = {**self._whole, **shares}
         start = zero
         if self._callee.has_workspace:
             start = team.value(arith.MuliOp(team.me, team.index(self._callee.work_size)))
         team.append(self._call(ranges, start))
-        if self._callee.has_workspace:  # one for each thread that there was on entry
-            want = self._at.value(arith.MinUIOp(want, self._caller.team))
         team.start(want, self._at)
 
-    def _share(self, team: Team, loop: int, units: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """First iteration and number of iterations of the running thread."""
-        first, end = team.share(units)
+    def _of_longest(
+        self, team: Team, units: dict[int, SSAValue], most: SSAValue, zero: SSAValue
+    ) -> Ranges:
+        """The running thread's part of the longest loop, and all of the others."""
+        chosen = self._longest(units, most)
+        shares: Ranges = {}
+        for loop, count in units.items():
+            first, length = self._share(loop, team.share(count), team)
+            if chosen:
+                first = team.select(chosen[loop], first, zero)
+                length = team.select(chosen[loop], length, self._whole[loop][1])
+            shares[loop] = first, length
+        return shares
+
+    def _grid(self, want: SSAValue, units: dict[int, SSAValue]) -> Grid:
+        """How so many threads share the rows and the columns of a product."""
+        machine = self._caller.machine
+        rows, columns = (
+            Side(count, grain_of(self._space, loop, machine)) for loop, count in units.items()
+        )
+        return grid_of(want, rows, columns, self._at)
+
+    def _of_grid(self, team: Team, grid: Grid, units: dict[int, SSAValue]) -> Ranges:
+        """The running thread's part of both; there may be one thread after all."""
+        across = team.value(arith.MinUIOp(grid.across, team.size))
+        down = team.value(arith.DivUIOp(team.size, across))
+        row = team.value(arith.DivUIOp(team.me, across))
+        column = team.value(arith.RemUIOp(team.me, across))
+        (rows, some), (columns, others) = units.items()
+        return {
+            rows: self._share(rows, team.share(some, row, down), team),
+            columns: self._share(columns, team.share(others, column, across), team),
+        }
+
+    def _share(
+        self, loop: int, bounds: tuple[SSAValue, SSAValue], team: Team
+    ) -> tuple[SSAValue, SSAValue]:
+        """First iteration and number of iterations between two units."""
+        first, end = bounds
         if (grain := grain_of(self._space, loop, self._caller.machine)) != 1:
             size = team.index(grain)
             first, end = (

@@ -30,16 +30,22 @@ class Team(Builder):
         super().__init__(Block(arg_types=[POINTER, i64, i64]))
         self._caller = caller
         self._context, me, team = self.block.args
-        self.me, self._team = self._cast(me), self._cast(team)
+        self.me, self.size = self._cast(me), self._cast(team)
         """The number of the running thread, and of how many."""
-        self._next = self.value(arith.AddiOp(self.me, self.index(1)))
 
-    def share(self, units: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The first of `units` that falls to the running thread, and the first that does not."""
-        return self._bound(units, self.me), self._bound(units, self._next)
+    def share(
+        self, units: SSAValue, me: SSAValue | None = None, size: SSAValue | None = None
+    ) -> tuple[SSAValue, SSAValue]:
+        """The first of `units` that falls to the running thread, and the first that does not.
 
-    def _bound(self, units: SSAValue, thread: SSAValue) -> SSAValue:
-        return self.value(arith.DivUIOp(self.value(arith.MuliOp(units, thread)), self._team))
+        `me` and `size` are its number among those that share them, if not all do.
+        """
+        me, size = me or self.me, size or self.size
+        following = self.value(arith.AddiOp(me, self.index(1)))
+        return self._bound(units, me, size), self._bound(units, following, size)
+
+    def _bound(self, units: SSAValue, thread: SSAValue, size: SSAValue) -> SSAValue:
+        return self.value(arith.DivUIOp(self.value(arith.MuliOp(units, thread)), size))
 
     def _cast(self, value: SSAValue) -> SSAValue:
         return self.value(arith.IndexCastOp(value, INDEX))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
@@ -48,7 +50,8 @@ def grain_of(space: Space, loop: int, machine: Machine) -> int:
 def shared_loops(space: Space, machine: Machine, *, any_loop: bool = False) -> tuple[int, ...]:
     """The parallel loops of which threads share the longest, none if none is longer than 1.
 
-    With `any_loop`, no size says which that is: a call does a part of some loops.
+    With `any_loop`, no size says which that is: a call does a part of some loops. Where it is one
+    of a product's rows and columns, threads share both, as a grid.
     """
     loops = [loop for loop in space.parallel if space.sizes[loop] != Size(1)]
     if any_loop:
@@ -61,4 +64,13 @@ def shared_loops(space: Space, machine: Machine, *, any_loop: bool = False) -> t
     def units(loop: int) -> int:
         return space.sizes[loop].known // grain_of(space, loop, machine)
 
-    return (*dynamic, *sorted(known, key=units)[-1:])
+    longest = sorted(known, key=units)[-1:]
+    both = [loop for loop in loops if loop in space.grains]
+    if not dynamic and set(longest) < set(both):
+        return tuple(both)
+    return (*dynamic, *longest)
+
+
+def is_grid(space: Space, loops: Collection[int]) -> bool:
+    """Whether loops that are shared are the rows and the columns of a product."""
+    return len(loops) > 1 and set(loops) == set(space.grains)
