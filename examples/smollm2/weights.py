@@ -54,7 +54,10 @@ class Tensor:
 
 
 def write(path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]) -> Iterator[int]:
-    """Write a file, which appears when all is written; gives the bytes of each tensor done."""
+    """Write a file, which appears when all is written; gives the bytes of each tensor done.
+
+    A `WeightsError` if it cannot be written; nothing is left of it then.
+    """
     header: dict[str, object] = {"__metadata__": dict(metadata)}
     end = 0
     for tensor in tensors:
@@ -74,6 +77,8 @@ def write(path: Path, tensors: Sequence[Tensor], metadata: Mapping[str, str]) ->
                 file.write(np.ascontiguousarray(array).tobytes())
                 yield tensor.size
         part.replace(path)
+    except OSError as error:
+        raise WeightsError(f"{path}: cannot be written: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
 

