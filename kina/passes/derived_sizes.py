@@ -7,6 +7,7 @@ sizes are one value.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith
@@ -73,9 +74,9 @@ def named(dim: str, known: int, factors: Sequence[SSAValue]) -> SSAValue:
     It is found from these where something else has it; else it is computed after them.
     """
     seen: set[SSAValue] = set()
-    work = list(factors)
+    work = deque(factors)  # the nearest first: a product is a step or two from its factors
     while work:
-        value = work.pop()
+        value = work.popleft()
         if value in seen:
             continue
         seen.add(value)

@@ -53,13 +53,13 @@ Steps = list[Step | Pipeline]
 def with_pipelines(steps: Sequence[Step], stored: AbstractSet[SSAValue], machine: Machine) -> Steps:
     """The steps of a block, some kernels of which are pipelines; `stored` has a place elsewhere."""
     touched = {step: Touched.by(step) for step in steps if isinstance(step, Kernel)}
+    named = {base for step in steps for base in _named(step)} | stored
     made: Steps = []
     for segment in _segments(steps):
         inside = {step for step in segment if isinstance(step, Kernel)}
         others = [touched[kernel] for kernel in touched if kernel not in inside]
         taken = {base for each in others for base, _ in (*each.reads, *each.writes)}
-        taken |= {base for step in steps for base in _named(step)} | stored
-        made += _Former(segment, touched, taken, machine).formed()
+        made += _Former(segment, touched, taken | named, machine).formed()
     return made
 
 
