@@ -9,6 +9,7 @@ printed in the generic form; what is inside them, as usual.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from typing import IO
 
@@ -16,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.scf import WhileOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
@@ -59,6 +60,13 @@ class _Readable(Printer):
 
     all_generic = False
 
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Print an attribute; a location, of which most operations share one, is spelt once."""
+        if not isinstance(attribute, LocationAttr):
+            super().print_attribute(attribute)
+            return
+        self.print_string(_spelt(attribute))
+
     def print_op(self, op: Operation) -> None:
         """Print one operation and what is inside it."""
         outside = self.print_generic_format
@@ -82,6 +90,13 @@ class _Placed(_Readable):
 
 class _ReadableInColour(_Readable, SyntaxPrinter):
     """The same for a terminal."""
+
+
+@lru_cache(maxsize=1024)
+def _spelt(location: LocationAttr) -> str:
+    stream = StringIO()
+    Printer(stream).print_attribute(location)
+    return stream.getvalue()
 
 
 def _is_unreadable(op: Operation) -> bool:

@@ -160,8 +160,6 @@ def _for_machine(module: ModuleOp, options: Options) -> None:
         machine=target.model,
         threads=options.has_team,
     )
-    if is_on():
-        module.verify()  # a third of our own time; mlir-opt checks what it reads as well
 
 
 def _is_private(function: FuncOp) -> bool:

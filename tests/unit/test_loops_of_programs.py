@@ -31,6 +31,7 @@ def modules(*, fast: bool, each: int) -> tuple[list[ModuleOp], dict[str, list[st
     lines: dict[str, list[str]] = {}
 
     def kept(module: ModuleOp, **_: object) -> str:
+        module.verify()
         shown.append(module)
         return ""
 

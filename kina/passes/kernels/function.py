@@ -14,7 +14,7 @@ from kina.machine import Machine
 from kina.passes.builder import INDEX
 from kina.passes.kernels.ops import Count, Ops
 from kina.passes.scheduling.fusion import Stage
-from kina.passes.scheduling.graph import UNIT, Access, element_of, factors_of, shape_of
+from kina.passes.scheduling.graph import UNIT, Access, Shape, element_of, factors_of, shape_of
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.space import Loops, Size, Space
 
@@ -61,6 +61,7 @@ class KernelFunction:
         self.scalar_parts = Counter[str]()
         """What goes element by element."""
         self._buffers: dict[SSAValue, SSAValue] = {}
+        self._shapes: dict[SSAValue, Shape] = {}
         self._stages = {stage.value: stage for stage in self.kernel.stages}
         location = self.kernel.stages[0].node.op.location
         self.entry = Ops(Block(), location)
@@ -140,7 +141,7 @@ class KernelFunction:
 
     def strides(self, value: SSAValue, stage: Stage, access: Access) -> dict[int, Size]:
         """How many elements apart the iterations of each loop are."""
-        shape = shape_of(self._home(value))
+        shape = self._shape(value)
         all_strides = self.space.strides(self.kernel.frame, stage, access, shape)
         return {loop: all_strides[loop] for loop in self.loops(stage, access)}
 
@@ -173,6 +174,12 @@ class KernelFunction:
             self.shift = self._argument(INDEX)
         return self.entry.times(self.shift, self.size(Size.product(row)))
 
+    def _shape(self, value: SSAValue) -> Shape:
+        """The sizes of the tensor whose memory a value is laid out in."""
+        if value not in self._shapes:
+            self._shapes[value] = shape_of(self._home(value))
+        return self._shapes[value]
+
     def _home(self, value: SSAValue) -> SSAValue:
         """The tensor whose memory a value is laid out in."""
         stage = self._stages.get(value)
@@ -183,7 +190,7 @@ class KernelFunction:
         total: Count = 0
         if not access.is_window:
             return total
-        entry, shape = self.entry, shape_of(self._home(value))
+        entry, shape = self.entry, self._shape(value)
         for position, shift in enumerate(access.shifts):
             stride = Size.product(shape[position + 1 :])
             for term in shift or ():
