@@ -1,12 +1,13 @@
-"""All that is compiled is verified, after each pass and in the end; the libraries of some tests.
+"""Every run compiles with the code at hand, and checks the IR after each pass.
 
-Fixtures for those, and the mark `peer`.
+Fixtures for the libraries of some tests, and the mark `peer`.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -18,6 +19,19 @@ os.environ.setdefault(VARIABLE, "1")
 gc.set_threshold(100_000, 20, 50)
 
 PEERS = {"torch", "jax"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Point `KINA_CACHE`, also for the commands that tests run, to a folder that starts empty.
+
+    The processes of one run share it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINA_CACHE", str(shared / "cache"))
+        yield
 
 
 def peer(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Every test run compiles with the code at hand, on the pipeline that it is told to use.
+"""Every test compiles on the pipeline that it is told to use.
 
 `KINA_TEST_PIPELINE` is `fast` (the default), `plain` for plain loops in the form of the
 specification, or `plain-sample` for those on some parameters of each test.
@@ -21,30 +21,31 @@ EVERY = 6
 FAST_ONLY = (
     "test_argmax.py",
     "test_calls.py",
-    "test_folds.py",
-    "test_matmul.py",
-    "test_numbers.py",
-    "test_written_linalg.py",
+    "test_contractions.py",
     "test_expand_math.py",
     "test_few_long_rows.py",
+    "test_folds.py",
     "test_ill_typed.py",
+    "test_integer_products.py",
+    "test_large_results.py",
+    "test_leaks.py",
     "test_long_axes.py",
-    "test_memory_bounds.py",
-    "test_peak_memory.py",
     "test_lowering_matrix.py",
+    "test_masked_products.py",
+    "test_matmul.py",
+    "test_memory_bounds.py",
+    "test_numbers.py",
+    "test_peak_memory.py",
+    "test_pipelines.py",
+    "test_pipelines_windows.py",
+    "test_process.py",
+    "test_random_pipelines.py",
     "test_reproducible.py",
     "test_schedule.py",
     "test_small_floats.py",
+    "test_written_linalg.py",
 )
-"""They state the order of sums, share rows, look at both pipelines, or run nothing compiled."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Point `KINA_CACHE`, also for the commands that tests run, to an empty folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KINA_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+"""They state the order of sums, look at kernels or both pipelines, or run nothing compiled."""
 
 
 @pytest.fixture(scope="session", autouse=True)

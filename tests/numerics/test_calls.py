@@ -115,7 +115,7 @@ def results(module: kina.Module, name: str) -> list[np.ndarray]:
     [
         (True, "native"),
         (False, "native"),
-        (True, "x86-64"),
+        pytest.param(True, "x86-64", marks=pytest.mark.sweep),
         pytest.param(False, "x86-64", marks=pytest.mark.sweep),
     ],
 )

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 import kina
-from helpers.settings import arrays, machines
+from helpers.settings import SMALL, arrays, machines
 from kina.backend import lowering
 from kina.backend.options import Options
 from kina.backend.stages import checked
@@ -81,9 +81,10 @@ FUNCTIONS = ["loss", "dloss", "dtied", "attend", "dattend", "dmlp", "dstep"]
 WITH_FIXED = ["dattend", "dstep"]
 SOURCE = source(NAMES, FUNCTIONS) + source(FIXED, WITH_FIXED, "_fixed")
 MACHINE_SETTINGS: dict[str, dict[str, int]] = {
-    "kernel by kernel": {"block_rows": 0},
+    "kernel by kernel": {**SMALL, "block_rows": 0},
     "usual": {},
     "absurd": {
+        **SMALL,
         "block_rows": 7,
         "least_block_rows": 1,
         "block_bytes": 1000,

@@ -55,7 +55,7 @@ def test_memory_is_looked_at() -> None:
     """Also in a process that one of more memory started."""
     script = (
         "from tools.fuzzing.targets import Finding, tried\n"
-        f"try: tried(lambda data: b'x' * (({MEGABYTES} + 50) << 20), b'')\n"
+        f"try: tried(lambda data: b'x' * (({MEGABYTES} + 50) << 20), b'', seconds=60)\n"
         "except Finding as finding: print(finding.what)\n"
     )
     held = b"x" * ((MEGABYTES + 100) << 20)

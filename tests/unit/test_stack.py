@@ -100,8 +100,13 @@ def assembly_of(program: str, target: str) -> str:
 
 
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "native", "aarch64"]
-CASES = [(program, level) for program in PROGRAMS for level in LEVELS if program != "layers"]
-CASES += [("layers", "x86-64-v2"), ("layers", "native")]
+SLOW = {"product": {"x86-64-v3", "x86-64-v4"}, "layers": {"x86-64-v3", "x86-64-v4", "aarch64"}}
+"""What takes long to compile and is left to the sweep."""
+CASES = [
+    pytest.param(program, level, marks=pytest.mark.sweep if level in SLOW.get(program, ()) else ())
+    for program in PROGRAMS
+    for level in LEVELS
+]
 
 
 @pytest.mark.parametrize(("program", "target"), CASES)

@@ -12,6 +12,9 @@ import pytest
 
 from kina.machine import MACHINES
 
+SMALL = {"tile_rows": 3, "tile_columns": 8, "tile_depth": 16, "tiles": 2, "few_rows": 1}
+"""Small tiles: code that compiles quickly, and many edges."""
+
 
 @contextmanager
 def machines(settings: Mapping[str, int], cache: Path) -> Generator[None]:
