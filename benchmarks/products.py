@@ -1,6 +1,6 @@
 """Matrix products beside NumPy's OpenBLAS and PyTorch, and the share of what the machine can do.
 
-    python -m benchmarks.products [--threads 2] [--rounds 15] [NAME ...]
+    python -m benchmarks.products [--threads 2] [--rounds 15] [--plot FILE] [NAME ...]
 
 Every library does every product in turn, in one process; a ratio is the median of those of the
 rounds, so that whatever else the machine does falls on all of them; on one thread it is that of the
@@ -97,8 +97,12 @@ def _shape(first: int, second: int, layout: str) -> tuple[int, int]:
 
 SQUARES = tuple(Product(n, n, n) for n in (128, 512, 1024, 2048))
 WIDE = (Product(512, 768, 3072), Product(512, 3072, 768), Product(256, 768, 50257))
-ODD = (Product(1000, 1000, 1000), Product(511, 1023, 769))
-TURNED = tuple(Product(512, 512, 512, layout) for layout in ("nt", "tn", "tt"))
+ODD = (Product(1000, 1000, 1000), Product(511, 769, 1023))
+TURNED = tuple(
+    Product(*sizes, layout)
+    for sizes in ((512, 512, 512), (511, 769, 1023))
+    for layout in ("nt", "tn", "tt")
+)
 ROWS = tuple(
     Product(1, depth, columns, layout, dtype)
     for dtype in ("F32", "BF16", "I8")
@@ -119,16 +123,60 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--plot", type=Path, help="draw what it measured")
     options = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(options.threads))
+    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        os.environ.pop(name, None)
     chosen = [product for product in PRODUCTS if not options.names or product.name in options.names]
+    print(f"NumPy multiplies by OpenBLAS's kernels for {openblas()}.\n")
     print(
         "| product | Kina GFLOP/s | of the peak | of the read limit | over NumPy | over PyTorch |"
     )
     print("|---|---|---|---|---|---|")
-    limits = Limits()
+    limits, speeds = Limits(), list[Speed]()
     for product in chosen:
-        print(_line(product, options.threads, options.rounds, limits), flush=True)
+        speeds.append(_measured(product, options.threads, options.rounds, limits))
+        print(speeds[-1].line, flush=True)
+    if options.plot is not None:
+        from benchmarks.products_plot import draw
+
+        draw(speeds, options.plot)
+
+
+def openblas() -> str:
+    """The processor that NumPy's OpenBLAS has chosen its kernels for."""
+    import numpy as np
+
+    for path in Path(np.__file__).parents[1].glob("numpy.libs/*openblas*"):
+        name = getattr(ctypes.CDLL(str(path)), "scipy_openblas_get_corename64_", None)
+        if name is not None:
+            name.restype = ctypes.c_char_p
+            return name().decode()
+    return "an unknown processor"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What was measured of a product; over a library: how many times as fast as it."""
+
+    product: Product
+    flops: float
+    share: float
+    """Of the peak."""
+    read: float
+    """Of the read limit."""
+    over: Mapping[str, float]
+
+    @property
+    def line(self) -> str:
+        """A row of the table."""
+        others = (f"{self.over[name]:.2f}" if name in self.over else "-" for name in LIBRARIES)
+        shares = f"{self.share:.2f}", f"{self.read:.2f}"
+        return f"| {' | '.join([self.product.name, f'{self.flops / 1e9:.1f}', *shares, *others])} |"
+
+
+LIBRARIES = ("numpy", "torch")
 
 
 class Limits:
@@ -170,7 +218,7 @@ def timed(call: Callable[[], object], clock: Callable[[], float] = time.thread_t
     return clock() - start
 
 
-def _line(product: Product, threads: int, rounds: int, limits: Limits) -> str:
+def _measured(product: Product, threads: int, rounds: int, limits: Limits) -> Speed:
     x, w = _operands(product)
     flops = 2.0 * product.rows * product.depth * product.columns
     calls = dict(_calls(product, x, w, threads))
@@ -190,18 +238,14 @@ def _line(product: Product, threads: int, rounds: int, limits: Limits) -> str:
     speed = flops / statistics.median(kina)
     share = statistics.median(flops / t / p for t, p in zip(kina, peaks, strict=True))
     read = statistics.median(r / t for t, r in zip(kina, reads, strict=True))
-    others = (_over(seconds, name) for name in ("numpy", "torch"))
-    return " | ".join(
-        [f"| {product.name}", f"{speed / 1e9:.1f}", f"{share:.2f}", f"{read:.2f}", *others, ""]
-    ).rstrip()
+    over = {name: _over(seconds, name) for name in LIBRARIES if name in seconds}
+    return Speed(product, speed, share, read, over)
 
 
-def _over(seconds: Mapping[str, list[float]], name: str) -> str:
+def _over(seconds: Mapping[str, list[float]], name: str) -> float:
     """How much longer another library takes."""
-    if name not in seconds:
-        return "-"
     pairs = zip(seconds["kina"], seconds[name], strict=True)
-    return f"{statistics.median(other / mine for mine, other in pairs):.2f}"
+    return statistics.median(other / mine for mine, other in pairs)
 
 
 def _operands(product: Product) -> tuple[Any, Any]:
