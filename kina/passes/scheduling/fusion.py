@@ -110,7 +110,7 @@ class Fuser:
         self._nodes, self._stays = nodes, stays
         self._scalars: dict[Read, SSAValue] = {}
         self._inlined: dict[Read, Node | None] = {}
-        self._constants: dict[Operation, SSAValue] = {}
+        self._constants: dict[Attribute, SSAValue] = {}
 
     def build(self) -> Stage:
         """The finished stage."""
@@ -166,7 +166,7 @@ class Fuser:
 
     def _make(self, value: SSAValue, access: Access) -> SSAValue:
         if (splat := splat_of(value)) is not None:
-            return self._add(arith.ConstantOp(splat))
+            return self._constant(splat, splat.type)
         producer = self._inlined[value, access]
         return self._inline(producer, access, {})[0] if producer else self._leaf(value, access)
 
@@ -200,6 +200,9 @@ class Fuser:
     def _clone(self, op: Operation, access: Access, known: dict[SSAValue, SSAValue]) -> None:
         if isinstance(op, linalg.ops.IndexOp):
             self._index(op, access, known)
+            return
+        if isinstance(op, arith.ConstantOp):
+            known[op.result] = self._constant(op.value, op.result.type)
             return
         operands = {v: self._outside(v, known) for v in op.operands}
         new = op.clone(value_mapper={**known, **operands})
@@ -235,6 +238,13 @@ class Fuser:
         if value not in self.stage.scalars:
             self.stage.scalars.append(value)
 
+    def _constant(self, value: Attribute, kind: Attribute) -> SSAValue:
+        """Bodies that are repeated one after the other have many constants in common."""
+        if value not in self._constants:
+            new = arith.ConstantOp.create(properties={"value": value}, result_types=[kind])
+            self._constants[value] = self._add(new)
+        return self._constants[value]
+
     def _add(self, op: Operation) -> SSAValue:
         op.location = self.stage.node.op.location
         self.stage.block.add_op(op)
@@ -246,11 +256,7 @@ class Fuser:
             return known[value]
         is_number = not isinstance(value.type, TensorType)
         if is_number and isinstance(value.owner, arith.ConstantOp):
-            if value.owner not in self._constants:
-                new = value.owner.clone()
-                self.stage.block.add_op(new)
-                self._constants[value.owner] = new.result
-            return self._constants[value.owner]
+            return self._constant(value.owner.value, value.type)
         found = self.stage.captured if isinstance(value.type, TensorType) else self.stage.scalars
         if value not in found:
             found.append(value)
