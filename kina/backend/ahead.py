@@ -32,7 +32,7 @@ class Lowers(Protocol):
 
     @property
     def kina_ir(self) -> str:
-        """The program for the reference."""
+        """The program for the reference; ask for it when all parts are there."""
         ...
 
     @property
@@ -123,28 +123,30 @@ class _There:
         with contextlib.suppress(*_SILENT):
             process.ask(program)
 
-    @cached_property
-    def _begun(self) -> tuple[str, int]:
-        try:
-            return cast(tuple[str, int], self._process.answer())
-        except _SILENT:
-            here = _here(self._program)
-            return here.kina_ir, here.count
-
     @property
     def kina_ir(self) -> str:
-        return self._begun[0]
+        try:
+            return cast(str, self._process.answer())
+        except _SILENT:
+            return _here(self._program).kina_ir
 
     @property
     def count(self) -> int:
-        return self._begun[1]
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        try:
+            return cast(int, self._process.answer())
+        except _SILENT:
+            return _here(self._program).count
 
     def parts(self, options: Options, targets: Sequence[str]) -> Iterator[Lowered]:
-        done = 0
+        done, total = 0, self.count * len(targets)
         try:
             self._process.ask((options, targets))
-            while part := cast("Lowered | None", self._process.answer()):
-                yield part
+            while done < total:
+                yield cast("Lowered", self._process.answer())
                 done += 1
         except _SILENT:
             yield from islice(_here(self._program).parts(options, targets), done, None)
@@ -174,7 +176,8 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
 
     load_passes()
     lowered = Lowering(pickle.load(questions))
-    _send(answers, (lowered.kina_ir, lowered.count))
+    _send(answers, lowered.count)
     for part in lowered.parts(*pickle.load(questions)):
         _send(answers, part)
-    _send(answers, None)
+    # The tools are at work by now.
+    _send(answers, lowered.kina_ir)

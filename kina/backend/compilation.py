@@ -43,10 +43,10 @@ def compile_program(
         lowering = stack.enter_context(ahead.lowering(program))
         if ahead.is_started():
             meanwhile()
-        with activity.step("passes"):
-            scratch.write(folder / cache.IR, lowering.kina_ir)
         functions: dict[str, CompiledFunction] = {}
-        groups, count = tools.groups, lowering.count
+        groups = tools.groups
+        with activity.step("passes"):
+            count = lowering.count
         steps = iter(activity.parts(len(groups) * count))
         parts = lowering.parts(options, [targets[0].name for targets in groups])
         for _ in range(count):
@@ -59,6 +59,7 @@ def compile_program(
                 if part.holds:
                     tools.add_held()
                 functions.update((function.name, function) for function in part.functions)
+        scratch.write(folder / cache.IR, lowering.kina_ir)
         meanwhile()
         exported = tuple(functions[name] for name in program.exported)
         tools.link(folder / options.product.value, options.soname)

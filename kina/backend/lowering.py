@@ -17,7 +17,6 @@ from kina.backend import pipeline
 from kina.backend.contents import check_contents, is_on
 from kina.backend.generic_text import generic_text
 from kina.backend.index_ranges import index_ranges
-from kina.backend.ir_text import show
 from kina.backend.lowered import Lowered
 from kina.backend.metadata import CompiledFunction
 from kina.backend.options import Options
@@ -80,11 +79,15 @@ class Lowering:
         module.verify()
         _erase_unused(module)
         check_program(_functions(module).values())
-        self.kina_ir = show(module, locations=True)
-        """For the reference."""
+        self._module = module
         self._parts = list(_parts(module, part_size))
         self.count = len(self._parts)
         """How many parts there are."""
+
+    @property
+    def kina_ir(self) -> str:
+        """For the reference."""
+        return _shown(self._module)
 
     def parts(
         self, options: Options, targets: Sequence[str] = (), *, locations: bool = False
@@ -121,7 +124,7 @@ class Lowering:
             for function in functions
             if not _is_private(function)
         )
-        code = show(module, locations=True) if locations else generic_text(module)
+        code = _shown(module) if locations else generic_text(module)
         return Lowered(code, kernels, compiled, TAKE in exported)
 
     def _for_all(self, functions: Sequence[FuncOp], options: Options) -> ModuleOp:
@@ -147,6 +150,12 @@ class Lowering:
             requirements_of(function),
             threads=RUN in exported,
         )
+
+
+def _shown(module: ModuleOp) -> str:
+    from kina.backend.ir_text import show
+
+    return show(module, locations=True)
 
 
 def _for_machine(module: ModuleOp, options: Options) -> None:
