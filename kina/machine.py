@@ -175,6 +175,8 @@ _OLD = Machine(
     whole_body=2,
     piece=16,
     contest=16,
+    tile_rows=2,
+    few_rows=1,
     dots=Dots(4, "llvm.x86.sse2.pmadd.wd", tile_columns=8),
 )
 

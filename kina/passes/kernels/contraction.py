@@ -37,7 +37,7 @@ from kina.passes.kernels.tiling import each_height, each_of_k, even_part, is_few
 from kina.passes.kernels.zeros import PLACES, Passing, Watch
 from kina.passes.scheduling.contractions import Roles
 
-HEIGHTS = (8, 4, 2, 1)
+HEIGHTS = (4, 2, 1)
 """Rows of the smaller tiles, for what is left of the rows."""
 AHEAD = 16
 """How many k before they are read the rows of a panel are asked for."""

@@ -16,7 +16,7 @@ from kina.passes.kernels.strategies import build
 from kina.passes.scheduling.buffers import Buffers, Workspace, index_of
 from kina.passes.scheduling.contractions import roles_of
 from kina.passes.scheduling.graph import canonical_dim
-from kina.passes.scheduling.join import SMALL_CODE
+from kina.passes.scheduling.join import OUT_OF_LINE, SMALL_CODE
 from kina.passes.scheduling.kernels import Kernel
 from kina.passes.scheduling.report import describe
 from kina.passes.scheduling.same import Shared
@@ -101,8 +101,9 @@ class Callee:
     ) -> None:
         self.name = caller.new_name()
         self._caller, self._at, self._axis = caller, at, space.axis
-        shares = roles_of(kernel, space, caller.machine) is not None
+        self._is_product = shares = roles_of(kernel, space, caller.machine) is not None
         same = caller.shared.find(kernel, space) if shares else None
+        self._made: func.FuncOp | None = None
         self._function = function = same or self._build(kernel, space, few=few)
         if same is not None:
             caller.described.append(f"{self.name}: as {same.name}")
@@ -117,8 +118,9 @@ class Callee:
         caller = self._caller
         function = KernelFunction(kernel, space, self.name, caller.machine, few)
         made = build(function)
-        if few:
+        if few or self._is_product:  # the loops of products are unrolled as far as is good for them
             made.attributes["passthrough"] = SMALL_CODE
+        self._made = made
         caller.module.body.block.add_ops([made, *function.helpers])
         caller.described += describe(function)
         return function
@@ -132,6 +134,11 @@ class Callee:
         if isinstance(scalar.type, IndexType):
             return index
         return self._at.value(arith.IndexCastOp(index, scalar.type))
+
+    def keep_out_of_line(self) -> None:
+        """The kernel is called at several places, and its code stands at one."""
+        if self._made is not None:
+            self._made.attributes.setdefault("passthrough", OUT_OF_LINE)
 
     @property
     def has_workspace(self) -> bool:

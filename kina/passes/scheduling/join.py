@@ -19,7 +19,9 @@ from kina.passes.scheduling.fusion import Stage
 from kina.passes.scheduling.graph import element_of, owner
 
 SMALL_CODE = ArrayAttr(map(StringAttr, ("minsize", "noinline")))
-"""Attributes of an LLVM function that does too little to be compiled at length."""
+"""Attributes of an LLVM function that gains nothing by more code."""
+OUT_OF_LINE = ArrayAttr([StringAttr("noinline")])
+"""Those of one that is called at several places."""
 
 
 def join_function(name: str, stage: Stage) -> func.FuncOp:

@@ -172,6 +172,7 @@ class Launch:
             return
         # One thread calls the kernel directly: a small call must not pay for threads.
         worth = self._at.compare("uge", want, self._at.index(2))
+        self._callee.keep_out_of_line()
         end = scf.YieldOp()
         alone = ir.Block([self._call(self._whole, zero), scf.YieldOp()])
         self._at.append(scf.IfOp(worth, [], [ir.Block([end])], [alone]))
