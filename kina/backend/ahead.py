@@ -1,9 +1,10 @@
 """Lowering in a process of its own, forked as soon as a command starts.
 
 Loading xDSL takes longer than all that a command does before it needs it, and NumPy is not loaded
-quickly either: here one core loads the one and the other core the rest. Only a command forks, when
-it has loaded nothing yet; a program that uses Kina as a library never does. Where the process does
-not answer, its work is done here, so that whatever is wrong is found and reported as usual.
+quickly either: here one core loads the one and the other core the rest, after what both need. Only
+a command forks, when it has loaded nothing else; a program that uses Kina as a library never does.
+Where the process does not answer, its work is done here, so that whatever is wrong is found and
+reported as usual.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pickle
 import signal
 from collections.abc import Generator, Iterator, Sequence
 from functools import cached_property
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
     from kina.backend.options import Options
     from kina.frontend.typed import TypedProgram
 
+_SHARED = (
+    "kina.backend.metadata",
+    "kina.backend.pipeline",
+    "kina.frontend.requirements",
+    "kina.rules.infer",
+    "tempfile",
+)
+"""What both processes need: most of it, with what that imports."""
 _SILENT = (EOFError, OSError, pickle.PickleError)
 
 
@@ -49,6 +59,8 @@ def start() -> None:
     """Fork the process, which begins to load what it needs."""
     global _process
     if hasattr(os, "fork"):
+        for module in _SHARED:
+            import_module(module)
         _process = _Process()
 
 
