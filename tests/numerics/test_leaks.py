@@ -19,9 +19,9 @@ NUMERICS = Path(__file__).parent
     [
         ("calls", 10_000, 50_000, 400),
         ("compilations", 3, 5, 4_000),
-        # A compilation may keep 1 KB: caches that have bounds are full in the end.
         pytest.param("calls", 100_000, 2_000_000, 400, marks=pytest.mark.sweep),
-        pytest.param("compilations", 200, 1_800, 1_800, marks=pytest.mark.sweep),
+        # Python has as many blocks; pieces of what malloc had are left, 1.3 KB of each.
+        pytest.param("compilations", 200, 1_800, 3_600, marks=pytest.mark.sweep),
     ],
 )
 def test_nothing_stays(kind: str, first: int, count: int, kilobytes: int, tmp_path: Path) -> None:
@@ -44,5 +44,6 @@ def test_nothing_stays(kind: str, first: int, count: int, kilobytes: int, tmp_pa
     shown = f"{before} became {after}"
     assert after["kilobytes"] - before["kilobytes"] <= kilobytes, shown
     assert after["objects"] - before["objects"] <= 50, shown
+    assert after["blocks"] - before["blocks"] <= 500, shown
     for what in ("files", "threads", "children", "libraries", "left"):
         assert after[what] == before[what], shown
