@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# By file: a file's tests share what its fixtures and the cache of programs compiled.
-PARALLEL := -n 2 --dist loadfile
+# By file: a file's tests share what its fixtures compiled. In order: few long tests would come last, and one core would wait.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 # One test that hangs fails, with where it hung, and the others run. Where no signal gets through, its process ends.
 watched = --timeout $(1) --max-worker-restart 2 -o faulthandler_timeout=$(2) -o faulthandler_exit_on_timeout=true
 # Installed is a file, so that a second run does not install again; it is redone when pyproject.toml changes.
