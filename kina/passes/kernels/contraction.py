@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from kina.frozen import frozen
-from kina.passes.kernels.factors import VECTOR, Factors, Sums, spans
+from kina.passes.kernels.factors import VECTOR, Factors, Sums, moved, spans
 from kina.passes.kernels.few_rows import FewRows
 from kina.passes.kernels.function import KernelFunction, Places
 from kina.passes.kernels.hints import FIRST
@@ -39,6 +39,8 @@ from kina.passes.scheduling.contractions import Roles
 
 HEIGHTS = (4, 2, 1)
 """Rows of the smaller tiles, for what is left of the rows."""
+SMALL = 64
+"""Rows and k up to which factors are read as they lie: packing would take longer than it gains."""
 AHEAD = 16
 """How many k before they are read the rows of a panel are asked for."""
 
@@ -76,6 +78,8 @@ class Contraction:
         part = max(VECTOR, factors.depth_of_square(min(VECTOR, self._width // 2)))
         depth = -(-self._depth // part) * part
         self._packing = Packing(factors, self._height, self._width, self._block, depth)
+        whole = self._whole and (self._even or machine.masks) and not factors.has_runs
+        self._as_it_lies = whole and factors.lies_ready(SMALL)
         self._few = FewRows(factors)
         self._room = self._memory()
         self._within = factors.within()
@@ -85,6 +89,7 @@ class Contraction:
 
     def _memory(self) -> Room:
         left, panel = self._packing.left.size, self._packing.panel_size
+        left, panel = (0, 0) if self._as_it_lies else (left, panel)
         tile = self._height * self._width
         tiles = -(-self._block // self._height)
         places = PLACES * tiles if self._factors.has_runs else 0
@@ -127,7 +132,8 @@ class Contraction:
     def _block_of_k(self, places: Places, rows: Count, ops: Ops, at: Count, depth: Count) -> None:
         factors = self._factors
         here = {**places, factors.axis: at}
-        self._packing.pack_left(ops, self._room, here, rows, depth)
+        if not self._as_it_lies:
+            self._packing.pack_left(ops, self._room, here, rows, depth)
         first, columns = factors.bounds(factors.columns)
 
         def panel(inside: Ops, column: Count, present: Count) -> None:
@@ -140,7 +146,9 @@ class Contraction:
     def _panel(
         self, places: Places, rows: Count, present: Count, at: Count, depth: Count, ops: Ops
     ) -> None:
-        finite = self._packing.pack_right(ops, self._room, places, present, depth)
+        finite = None
+        if not self._as_it_lies:
+            finite = self._packing.pack_right(ops, self._room, places, present, depth)
         part = replace(self._part(ops, present, at, depth), finite=finite)
         self._tiles(ops, places, rows, part)
 
@@ -186,6 +194,9 @@ class Contraction:
         sums = self._sums(ops, here, part)
         starts = self._starts(ops, here, sums, part, height)
         multiply = partial(self._multiply, self._packing.left.tile(ops, self._room.left, row))
+        if self._as_it_lies:
+            multiply = partial(self._multiply_there, here, part.present)
+            self._factors.fetch_results(ops, here, height, self._width)
         if self._packing.watch and part.finite is not None:
             passing = Passing(self._packing.watch, self._room.memory, part.finite, part.depth, row)
             held = passing.run(ops, starts, multiply)
@@ -252,6 +263,21 @@ class Contraction:
         made: list[SSAValue] = []
         for number, so_far in enumerate(held):
             element = ops.load(memory, ops.plus(start, number * row), 0, None)
+            factor = ops.spread(element, self._width)
+            made.append(ops.value(math.FmaOp(factor, panel, so_far)))
+        return made
+
+    def _multiply_there(
+        self, places: Places, present: Count, ops: Ops, k: SSAValue, held: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """One k of a tile, of factors as they lie."""
+        factors, made = self._factors, list[SSAValue]()
+        here = moved(ops, places, factors.axis, k)
+        right, left = factors.roles.right, factors.roles.left
+        panel = factors.elements(ops, right, here, factors.columns, self._width, present)
+        for number, so_far in enumerate(held):
+            there = factors.at_row(ops, here, number)
+            element = factors.elements(ops, left, there, factors.axis, 0, 0)
             factor = ops.spread(element, self._width)
             made.append(ops.value(math.FmaOp(factor, panel, so_far)))
         return made

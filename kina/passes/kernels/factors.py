@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from kina.dialects.upstream import lane_op
 from kina.frozen import frozen
 from kina.passes.kernels.function import KernelFunction, Places
-from kina.passes.kernels.hints import Hints
+from kina.passes.kernels.hints import FIRST, Hints
 from kina.passes.kernels.ops import Count, Ops, bytes_of, lanes_of, vector_of
 from kina.passes.kernels.step import Row, Step, start_of
 from kina.passes.kernels.transposition import transposed
@@ -260,6 +260,26 @@ class Factors:
         behind = self.hints.past_line(ops, self.function.buffer(value), at)
         before = ops.value(arith.SubiOp(ops.index(line), behind))
         return ops.divide(ops.remainder(before, min(line, lanes * WORD)), size)
+
+    def lies_ready(self, most: int) -> bool:
+        """Whether so few rows and k are known that both factors may be read as they lie.
+
+        Nothing is computed of an element, and columns lie together.
+        """
+        rows, left, right = self.static(self.rows), self.roles.left, self.roles.right
+        if rows is None or rows > most or not isinstance(self.total, int) or self.total > most:
+            return False
+        return not left.ops and not right.ops and self._lies_along(right, self.columns)
+
+    def fetch_results(self, ops: Ops, places: Places, height: int, width: int) -> None:
+        """Asks for where the results of a tile will be."""
+        kernel = self.function.kernel
+        for stage in kernel.stages:
+            if stage.value in kernel.outputs and self.has_rows(stage):
+                sums = self.kept(ops, stage, places)
+                for number in range(height):
+                    at = ops.plus(sums.at, ops.times(sums.stride, number))
+                    self.hints.fetch(ops, sums.buffer, at, width, FIRST)
 
     def zero(self, ops: Ops) -> SSAValue:
         """What a sum starts from."""
