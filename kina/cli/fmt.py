@@ -15,11 +15,13 @@ from kina.frontend.formatting.program import format_program
 from kina.frontend.source import Source
 
 
-def format_files(paths: Sequence[Path], *, check: bool) -> int:
+def format_files(names: Sequence[str], *, check: bool) -> int:
     """Lay out each program anew, or only say which are not; 1 if one is not or cannot be read."""
-    if list(map(str, paths)).count("-") > 1:
+    if names.count("-") > 1:
         raise KinaValueError("`-` is given twice: the standard input holds one program")
-    return max([0, *(_format(path, check=check) for path in _programs(paths))])
+    if "" in names:  # as a path it would be the current folder
+        raise KinaValueError("the path of a program is empty, expected that of a .kina file")
+    return max([0, *(_format(path, check=check) for path in _programs(list(map(Path, names))))])
 
 
 def _programs(paths: Sequence[Path]) -> list[Path]:

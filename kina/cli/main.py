@@ -102,7 +102,7 @@ def check(
 @app.command()
 def fmt(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="FILE...", help=".kina programs, folders of them, or - for stdin."),
     ],
     check: Annotated[

@@ -192,6 +192,8 @@ def test_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "none.kina: cannot read the file" in errors
     assert wrong.read_text() == HEAD + "x"
     (tmp_path / "empty").mkdir()
+    assert run("fmt", "") == 1
+    assert "the path of a program is empty" in capsys.readouterr().err
     assert run("fmt", tmp_path / "empty") == 1
     assert "no .kina file" in capsys.readouterr().err
     with pytest.raises(KinaError):
