@@ -28,6 +28,9 @@ LINES = """
 let lines = fn(x: tensor<I8, [32, 512]>, w: tensor<I8, [512, 384]>) -> tensor<I32, [32, 384]> {
   x.cast(I32).matmul(w.cast(I32))
 }
+let one = fn(x: tensor<I8, [1, 512]>, w: tensor<I8, [512, 960]>) -> tensor<I32, [1, 960]> {
+  x.cast(I32).matmul(w.cast(I32))
+}
 """
 OTHERS = """
 let words = fn(x: tensor<I16, [M, K]>, w: tensor<I8, [K, N]>) -> tensor<I32, [M, N]> {
@@ -119,6 +122,11 @@ def test_a_share_of_the_columns_ends_where_it_does(shared: kina.Module, threads:
     shared["lines"](x, w, out=held[1:33])
     np.testing.assert_array_equal(held[1:33], x.astype(np.int32) @ w)
     assert (held[[0, 33]] == 77).all()
+    x, w = random((1, 512), np.int8), random((512, 960), np.int8)
+    row = np.full((3, 960), 77, np.int32)
+    shared["one"](x, w, out=row[1:2])
+    np.testing.assert_array_equal(row[1:2], x.astype(np.int32) @ w)
+    assert (row[[0, 2]] == 77).all()
 
 
 def test_words_and_results_that_wrap(module: kina.Module) -> None:

@@ -132,7 +132,10 @@ class DotRows:
 
     @property
     def _is_even(self) -> bool:
-        known = self._factors.static(self._factors.columns) is not None
+        """Whether the columns are whole steps; those of a thread may end within one."""
+        columns = self._factors.columns
+        ranged = self._factors.function.space.ranged
+        known = self._factors.static(columns) is not None and columns not in ranged
         return known and self._even % self._wide == 0
 
     def _pack(self, ops: Ops, chunk: Chunk, depth: Count) -> None:

@@ -152,8 +152,12 @@ class FewRows:
         return 1 if self._factors.least_bytes > 1 else 2
 
     def _is_even(self, lanes: int) -> bool:
-        columns = self._factors.static(self._factors.columns)
-        return columns is not None and columns % lanes == 0
+        """Whether the columns are whole steps; those of a thread are whole tiles."""
+        columns, ranged = self._factors.columns, self._factors.function.space.ranged
+        if columns in ranged and lanes > self._wide:
+            return False
+        known = self._factors.static(columns)
+        return known is not None and known % lanes == 0
 
     def _along(self, chunk: Chunk, together: int, ops: Ops, k: SSAValue) -> None:
         """All columns of the chunk, for some k together."""
