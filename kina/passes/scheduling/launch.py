@@ -60,7 +60,8 @@ def parts_of(caller: Caller, kernel: Kernel, at: Builder) -> list[Part]:
     """The loops of a kernel, or those of each of its bands of fibers."""
     space = space_of(kernel)
     if (roles := roles_of(kernel, space, caller.machine)) is not None:
-        space.grains[roles.columns] = caller.machine.tile_columns
+        # Few rows read the narrow elements of two tiles at a time.
+        space.grains[roles.columns] = 2 * caller.machine.tile_columns
         if roles.rows is not None:
             space.grains[roles.rows] = caller.machine.tile_rows
         return [(space, None)]
