@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 import kina
 from helpers.settings import SMALL, arrays, machines
-from kina.backend import lowering
+from kina.backend import ir_text, lowering
 from kina.backend.options import Options
 from kina.backend.stages import checked
 from kina.frontend.source import Source
@@ -191,7 +191,7 @@ def scheduled() -> tuple[list[ModuleOp], list[str]]:
     options = Options("x86-64-v4", threads=False)
     program = checked(Source("t.kina", source(LARGE, FUNCTIONS)), options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lowering, "show", kept)
+        patch.setattr(ir_text, "show", kept)
         lines = lowering.lower(program, options).kernels
     return shown, [*lines]
 

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from kina.backend import lowering
+from kina.backend import ir_text, lowering
 from kina.backend.options import Options
 from kina.backend.stages import checked
 from kina.frontend.source import Source
@@ -36,7 +36,7 @@ def modules(*, fast: bool, each: int) -> tuple[list[ModuleOp], dict[str, list[st
         return ""
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lowering, "show", kept)
+        patch.setattr(ir_text, "show", kept)
         for path in PROGRAMS[::each]:
             options = Options("x86-64-v3", fast=fast)
             program = checked(Source.read(path), options)

@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from kina.backend import codegen, linking, lowering, pipeline
+from kina.backend import codegen, linking, pipeline
+from kina.backend.ir_text import show
 from kina.backend.targets import TARGETS
 from kina.universe import PASSES
 
@@ -29,7 +30,7 @@ def scheduled(text: str, *, fast: bool = True, threads: bool = False) -> str:
         options = {"threads": threads} if name in pipeline.SCHEDULE else {}
         PASSES[name](**options).apply(context, module)
     assert isinstance(module, ModuleOp)
-    return lowering.show(module)
+    return show(module)
 
 
 def library(code: str, folder: Path) -> ctypes.CDLL:
