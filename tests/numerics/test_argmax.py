@@ -10,29 +10,33 @@ import pytest
 
 import kina
 
-SOURCE = """let f = fn(x: tensor<{dtype}, [{rows}, {size}]>, s: tensor<{dtype}, [{rows}, {size}]>)
-  -> (tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{rows}]>,
+SOURCE = """let f_{rows}_{size} = fn(
+  x: tensor<{dtype}, [{rows}, {size}]>, s: tensor<{dtype}, [{rows}, {size}]>
+) -> (tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{rows}]>,
       tensor<I64, [{rows}]>, tensor<I64, [{size}]>, tensor<I64, [{size}]>) {{
   let y = x * s in
   (y.reduce(op=argmax, axis=1), y.reduce(op=argmax, axis=0), x.reduce(op=argmax, axis=1),
    y.reduce(op=argmin, axis=1), y.reduce(op=argmin, axis=0), x.reduce(op=argmin, axis=0))
-}}"""
+}}
+"""
 FLOATS = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16}
 INTEGERS = {"I32": np.int32, "I16": np.int16, "I8": np.int8, "I64": np.int64}
 SIZES = [(1, 1), (3, 2), (7, 64), (65, 65), (5, 300), (2, 23)]
 
 
 @cache
-def both(dtype: str, rows: int | str, size: int | str) -> tuple[kina.Module, kina.Module]:
-    """The program on the fast way, and in the form of the specification."""
-    source = SOURCE.format(dtype=dtype, rows=rows, size=size)
+def both(dtype: str) -> tuple[kina.Module, kina.Module]:
+    """The programs of all sizes on the fast way, and in the form of the specification."""
+    shapes: list[tuple[int | str, int | str]] = [*SIZES, ("R", "N")]
+    source = "".join(SOURCE.format(dtype=dtype, rows=rows, size=size) for rows, size in shapes)
     return kina.compile(source), kina.compile(source, fast=False)
 
 
 def check(dtype: str, x: np.ndarray, *, symbolic: bool = False) -> None:
-    fast, plain = both(dtype, *(("R", "N") if symbolic else x.shape))
+    name = "f_R_N" if symbolic else f"f_{x.shape[0]}_{x.shape[1]}"
     ones = np.ones_like(x)
-    for got, expected in zip(fast.f(x, ones), plain.f(x, ones), strict=True):
+    fast, plain = (module[name](x, ones) for module in both(dtype))
+    for got, expected in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(got, expected)
 
 

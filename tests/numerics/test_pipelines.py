@@ -78,7 +78,7 @@ def source(sizes: Mapping[str, str], wanted: Sequence[str], suffix: str = "") ->
 
 
 FUNCTIONS = ["loss", "dloss", "dtied", "attend", "dattend", "dmlp", "dstep"]
-WITH_FIXED = ["dattend", "dstep"]
+WITH_FIXED = ["dstep"]
 SOURCE = source(NAMES, FUNCTIONS) + source(FIXED, WITH_FIXED, "_fixed")
 MACHINE_SETTINGS: dict[str, dict[str, int]] = {
     "kernel by kernel": {**SMALL, "block_rows": 0},

@@ -100,7 +100,12 @@ def assembly_of(program: str, target: str) -> str:
 
 
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "native", "aarch64"]
-SLOW = {"product": {"x86-64-v3", "x86-64-v4"}, "layers": {"x86-64-v3", "x86-64-v4", "aarch64"}}
+SLOW = {
+    "product": {"x86-64-v3", "x86-64-v4"},
+    "layers": {"x86-64-v3", "x86-64-v4", "aarch64"},
+    "mixed": {"x86-64-v3"},
+    "losses": {"x86-64-v3"},
+}
 """What takes long to compile and is left to the sweep."""
 CASES = [
     pytest.param(program, level, marks=pytest.mark.sweep if level in SLOW.get(program, ()) else ())

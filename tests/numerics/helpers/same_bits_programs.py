@@ -118,11 +118,9 @@ CORE: dict[str, tuple[int, ...]] = {
     "softmax_columns": (),
     "stats_inner": (65,),
     "scans_rows": (65,),
-    "scans_columns": (),
     "scans_inner": (7,),
     "log_softmax_inner": (),
     "nll": (65,),
-    "both": (),
     "dnll": (),
     "sample": (),
     "math": (),
@@ -143,7 +141,6 @@ CORE: dict[str, tuple[int, ...]] = {
     "dmatmul": (),
     "draws": (130,),
     "top_rows": (65,),
-    "top_inner": (),
 }
 """Functions that every test run compiles, and the sizes of their static twins."""
 
