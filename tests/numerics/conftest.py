@@ -42,6 +42,7 @@ FAST_ONLY = (
     "test_random_pipelines.py",
     "test_reproducible.py",
     "test_schedule.py",
+    "test_shares.py",
     "test_small_floats.py",
     "test_vjp_small_floats.py",
     "test_written_linalg.py",
