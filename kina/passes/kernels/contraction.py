@@ -71,7 +71,7 @@ class Contraction:
         self._depth = even_part(factors.total, machine.tile_depth, VECTOR)
         known = isinstance(factors.total, int) and factors.total <= self._depth
         self._whole = known and not function.space.carries
-        self._even = (factors.static(factors.columns) or 1) % self._width == 0
+        self._even = factors.are_steps(self._width)
         rows = factors.static(factors.rows)
         most = machine.tiles * self._height
         self._block = most if rows is None else min(most, -(-rows // self._height) * self._height)

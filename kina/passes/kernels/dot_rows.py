@@ -57,7 +57,6 @@ class DotRows:
         self._left = room_of(words, most, unit.lanes)
         self._fixes = self._sums + self._left
         self.size = self._fixes + VECTOR
-        self._even = columns or 1
 
     def build(self, ops: Ops, places: Places, room: DotRoom) -> None:
         """As many rows as there are, or one more than half as many."""
@@ -126,17 +125,9 @@ class DotRows:
                 value = unit.narrowed(each, value, factors.stage.element)
                 factors.finish(each, here, value, lanes, present)
 
-            spans(inside, 0, chunk.columns, lanes, columns, even=self._is_even)
+            spans(inside, 0, chunk.columns, lanes, columns, even=factors.are_steps(lanes))
 
         ops.each(0, chunk.rows, 1, row)
-
-    @property
-    def _is_even(self) -> bool:
-        """Whether the columns are whole steps; those of a thread may end within one."""
-        columns = self._factors.columns
-        ranged = self._factors.function.space.ranged
-        known = self._factors.static(columns) is not None and columns not in ranged
-        return known and self._even % self._wide == 0
 
     def _pack(self, ops: Ops, chunk: Chunk, depth: Count) -> None:
         """The rows of the left factor; the last one stands for those that are missing."""
@@ -199,7 +190,7 @@ class DotRows:
                         made = unit.add(inside, made, mine[register], factor)
                     words.store(inside, made, at)
 
-        spans(ops, 0, chunk.columns, self._wide, columns, even=self._is_even)
+        spans(ops, 0, chunk.columns, self._wide, columns, even=self._factors.are_steps(self._wide))
 
     def _interleaved(
         self,

@@ -123,8 +123,6 @@ class DotTiles:
         self._packing.pack_left(ops, self._room, here, rows, depth)
         first, columns = factors.bounds(factors.columns)
         wide = self._packing.panels * self._width
-        is_whole = factors.columns not in self.function.space.ranged
-        even = is_whole and (factors.static(factors.columns) or 1) % wide == 0
 
         def panels(inside: Ops, column: Count, present: Count) -> None:
             there = {**here, factors.columns: column}
@@ -137,7 +135,7 @@ class DotTiles:
 
             spans(inside, 0, present, self._width, panel)
 
-        spans(ops, first, columns, wide, panels, even=even)
+        spans(ops, first, columns, wide, panels, even=factors.are_steps(wide))
 
     def _part(self, ops: Ops, place: Count, present: Count, at: Count, depth: Count) -> Part:
         if self._is_whole:

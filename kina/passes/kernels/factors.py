@@ -104,6 +104,13 @@ class Factors:
         """The first iteration of a loop and how many a call does; a single one if it is none."""
         return (0, 1) if loop is None else self.function.bounds(loop)
 
+    def are_steps(self, step: int) -> bool:
+        """Whether the columns of every call are whole steps, also where threads share them."""
+        known, space = self.static(self.columns), self.function.space
+        if known is None or known % step:
+            return False
+        return self.columns not in space.ranged or space.grains.get(self.columns, 1) % step == 0
+
     def static(self, loop: int | None) -> int | None:
         """The whole size of a loop, None if it is known only at run time."""
         if loop is None:

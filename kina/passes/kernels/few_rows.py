@@ -50,7 +50,6 @@ class FewRows:
         self._ahead = Ahead(factors)
         self._turned = TurnedRows(factors, self._memory, self._lanes)
         self.size = self._memory.size + self._turned.size
-        self._even = factors.static(factors.columns) or 1
 
     def build(self, ops: Ops, places: Places, memory: Room) -> None:
         """As many rows as there are, or one more than half as many."""
@@ -98,8 +97,8 @@ class FewRows:
                 value = each.load(self._memory.memory, at, lanes, None)
                 self._factors.finish(each, here, value, lanes, present)
 
-            even = self._even % lanes == 0 and self._factors.static(self._factors.columns)
-            spans(inside, 0, chunk.columns, lanes, columns, even=bool(even))
+            even = self._factors.are_steps(lanes)
+            spans(inside, 0, chunk.columns, lanes, columns, even=even)
 
         ops.each(0, chunk.rows, 1, row)
 
@@ -151,14 +150,6 @@ class FewRows:
             return HEIGHTS[height]
         return 1 if self._factors.least_bytes > 1 else 2
 
-    def _is_even(self, lanes: int) -> bool:
-        """Whether the columns are whole steps; those of a thread are whole tiles."""
-        columns, ranged = self._factors.columns, self._factors.function.space.ranged
-        if columns in ranged and lanes > self._wide:
-            return False
-        known = self._factors.static(columns)
-        return known is not None and known % lanes == 0
-
     def _along(self, chunk: Chunk, together: int, ops: Ops, k: SSAValue) -> None:
         """All columns of the chunk, for some k together."""
         rights = self._factors
@@ -185,4 +176,4 @@ class FewRows:
                 ]
             self._memory.store(inside, chunk, column, held)
 
-        spans(ops, 0, chunk.columns, lanes, columns, even=self._is_even(lanes))
+        spans(ops, 0, chunk.columns, lanes, columns, even=self._factors.are_steps(lanes))

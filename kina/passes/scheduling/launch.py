@@ -60,7 +60,7 @@ def parts_of(caller: Caller, kernel: Kernel, at: Builder) -> list[Part]:
     """The loops of a kernel, or those of each of its bands of fibers."""
     space = space_of(kernel)
     if (roles := roles_of(kernel, space, caller.machine)) is not None:
-        # Few rows read the narrow elements of two tiles at a time.
+        # Few rows read the narrow elements of two tiles at a time: `Factors.are_steps` asks for it.
         space.grains[roles.columns] = 2 * caller.machine.tile_columns
         if roles.rows is not None:
             space.grains[roles.rows] = caller.machine.tile_rows
