@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kina.frozen import frozen
 from kina.passes.kernels.factors import Factors, moved
 from kina.passes.kernels.function import Places
 from kina.passes.kernels.hints import SECOND
 from kina.passes.kernels.ops import Ops
 
 
-@dataclass(frozen=True)
+@frozen
 class Ahead:
     """Asks for rows that columns walk."""
 
